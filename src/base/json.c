@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+
+#include <stdbool.h>
+
+#include "base/file.h"
+#include "base/text.h"
+
+#define JSON_NESTING_MAX 64
+
+/* jansson allows 2048 levels; nothing of ours has more than a few. Counts brackets outside strings. */
+static bool nests_too_deep(struct span s)
+{
+        size_t depth = 0;
+        bool in_string = false;
+
+        for (size_t i = 0; i < s.len; i++) {
+                uint8_t c = s.data[i];
+
+                if (in_string) {
+                        if (c == '\\')
+                                i++;
+                        else if (c == '"')
+                                in_string = false;
+                } else if (c == '"') {
+                        in_string = true;
+                } else if (c == '{' || c == '[') {
+                        if (++depth > JSON_NESTING_MAX)
+                                return true;
+                } else if ((c == '}' || c == ']') && depth > 0) {
+                        depth--;
+                }
+        }
+        return false;
+}
+
+int json_parse(struct span s, const char *name, json_t **ret, struct err *err)
+{
+        struct position at = {0};
+        json_error_t reason;
+        json_t *value;
+
+        snprintf(at.file, sizeof(at.file), "%s", name);
+        if (nests_too_deep(s))
+                return err_set_at(err, ERR_DATA, &at, "JSON nested deeper than %d levels", JSON_NESTING_MAX);
+
+        value = json_loadb((const char *)s.data, s.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &reason);
+        if (!value) {
+                at.line = reason.line > 0 ? (unsigned)reason.line : 1;
+                at.column = reason.column > 0 ? (unsigned)reason.column : 1;
+                return err_set_at(err, ERR_DATA, &at, "not valid JSON: %s", reason.text);
+        }
+        *ret = value;
+        return 0;
+}
+
+int json_load(int dirfd, const char *path, size_t limit_bytes, json_t **ret, struct err *err)
+{
+        _cleanup_free_ char *data = NULL;
+        size_t len;
+        int r;
+
+        r = file_read(dirfd, path, limit_bytes, &data, &len, err);
+        if (r < 0)
+                return r;
+        return json_parse(span_of(data, len), path, ret, err);
+}
+
+static bool has_real(const json_t *value)
+{
+        const char *key;
+        json_t *item;
+        size_t i;
+
+        if (json_is_real(value))
+                return true;
+        json_array_foreach(value, i, item) if (has_real(item)) return true;
+        json_object_foreach((json_t *)value, key, item) if (has_real(item)) return true;
+        return false;
+}
+
+char *json_format(const json_t *value)
+{
+        _cleanup_free_ char *text = NULL;
+
+        if (has_real(value))
+                return NULL;
+        text = json_dumps(value, JSON_SORT_KEYS | JSON_INDENT(2) | JSON_ENCODE_ANY);
+        return text ? text_format("%s\n", text) : NULL;
+}
+
+char *json_format_line(const json_t *value)
+{
+        return has_real(value) ? NULL : json_dumps(value, JSON_SORT_KEYS | JSON_COMPACT | JSON_ENCODE_ANY);
+}
+
+int json_save(int dirfd, const char *path, const json_t *value, struct err *err)
+{
+        _cleanup_free_ char *text = json_format(value);
+
+        if (!text)
+                return err_set_nomem(err);
+        return file_write_atomic(dirfd, path, 0644, span_of_text(text), err);
+}
+
+static int json_get(const json_t *object, const char *where, const char *key, json_type type, const char *expected,
+                    json_t **ret, struct err *err)
+{
+        json_t *value = json_object_get(object, key);
+
+        if (!value)
+                return err_set(err, ERR_DATA, EINVAL, "%s: \"%s\" is missing, expected %s", where, key, expected);
+        if (json_typeof(value) != type)
+                return err_set(err, ERR_DATA, EINVAL, "%s: \"%s\" is not %s", where, key, expected);
+        *ret = value;
+        return 0;
+}
+
+int json_get_string(const json_t *object, const char *where, const char *key, const char **ret, struct err *err)
+{
+        json_t *value = NULL;
+        int r = json_get(object, where, key, JSON_STRING, "a string", &value, err);
+
+        if (r == 0)
+                *ret = json_string_value(value);
+        return r;
+}
+
+int json_get_i64(const json_t *object, const char *where, const char *key, int64_t *ret, struct err *err)
+{
+        json_t *value = NULL;
+        int r = json_get(object, where, key, JSON_INTEGER, "an integer", &value, err);
+
+        if (r == 0)
+                *ret = json_integer_value(value);
+        return r;
+}
+
+int json_get_bool(const json_t *object, const char *where, const char *key, bool *ret, struct err *err)
+{
+        json_t *value = json_object_get(object, key);
+
+        if (!value || !json_is_boolean(value))
+                return err_set(err, ERR_DATA, EINVAL, "%s: \"%s\" is %s, expected true or false", where, key,
+                               value ? "not a boolean" : "missing");
+        *ret = json_is_true(value);
+        return 0;
+}
+
+int json_get_array(const json_t *object, const char *where, const char *key, json_t **ret, struct err *err)
+{
+        return json_get(object, where, key, JSON_ARRAY, "an array", ret, err);
+}
+
+int json_get_object(const json_t *object, const char *where, const char *key, json_t **ret, struct err *err)
+{
+        return json_get(object, where, key, JSON_OBJECT, "an object", ret, err);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "base/macro.h"
+
+enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+
+/* Where messages go. Library folders call log_*() and print nothing themselves; the program sets a sink once, before
+ * any child is forked. Without a sink messages are dropped. */
+typedef void (*log_sink_fn)(enum log_level level, const char *text, void *userdata);
+
+void log_set_sink(log_sink_fn sink, enum log_level most_verbose, void *userdata);
+
+void log_message(enum log_level level, const char *format, ...) _printf_(2, 3);
+
+#define log_error(...)   log_message(LOG_ERROR, __VA_ARGS__)
+#define log_warning(...) log_message(LOG_WARNING, __VA_ARGS__)
+#define log_info(...)    log_message(LOG_INFO, __VA_ARGS__)
+#define log_debug(...)   log_message(LOG_DEBUG, __VA_ARGS__)

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+
+void text_done(struct text *t)
+{
+        free(t->data);
+        *t = (struct text){0};
+}
+
+static bool text_reserve(struct text *t, size_t more)
+{
+        size_t wanted, allocated;
+        char *data;
+
+        if (t->failed || __builtin_add_overflow(t->len, more, &wanted) || wanted == SIZE_MAX) {
+                t->failed = true;
+                return false;
+        }
+        if (wanted + 1 <= t->allocated)
+                return true;
+
+        allocated = MAX(wanted + 1, t->allocated * 2);
+        data = realloc(t->data, MAX(allocated, (size_t)64));
+        if (!data) {
+                t->failed = true;
+                return false;
+        }
+        t->data = data;
+        t->allocated = MAX(allocated, (size_t)64);
+        return true;
+}
+
+void text_add_bytes(struct text *t, const void *data, size_t len)
+{
+        if (!text_reserve(t, len))
+                return;
+        if (len > 0)
+                memcpy(t->data + t->len, data, len);
+        t->len += len;
+        t->data[t->len] = '\0';
+}
+
+void text_add(struct text *t, const char *s)
+{
+        text_add_bytes(t, s, strlen(s));
+}
+
+static void text_addv(struct text *t, const char *format, va_list args)
+{
+        va_list again;
+        int n;
+
+        va_copy(again, args);
+        n = vsnprintf(NULL, 0, format, again);
+        va_end(again);
+        if (n < 0) {
+                t->failed = true;
+                return;
+        }
+        if (!text_reserve(t, (size_t)n))
+                return;
+        vsnprintf(t->data + t->len, (size_t)n + 1, format, args);
+        t->len += (size_t)n;
+}
+
+void text_addf(struct text *t, const char *format, ...)
+{
+        va_list args;
+
+        va_start(args, format);
+        text_addv(t, format, args);
+        va_end(args);
+}
+
+char *text_take(struct text *t)
+{
+        char *data;
+
+        if (!text_reserve(t, 0)) {
+                text_done(t);
+                return NULL;
+        }
+        t->data[t->len] = '\0';
+        data = TAKE_PTR(t->data);
+        *t = (struct text){0};
+        return data;
+}
+
+char *text_format(const char *format, ...)
+{
+        struct text t = {0};
+        va_list args;
+
+        va_start(args, format);
+        text_addv(&t, format, args);
+        va_end(args);
+        return text_take(&t);
+}
+
+bool text_is_name(const char *s)
+{
+        size_t len = strlen(s);
+
+        if (len == 0 || len > 64 || s[0] == '.' || s[0] == '-')
+                return false;
+        return strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789.-") == len;
+}
+
+/* Length of the well-formed sequence at @p, or 0. The ranges of the second byte are table 3-7 of the Unicode standard.
+ */
+static size_t utf8_sequence(const uint8_t *p, size_t left)
+{
+        uint8_t low = 0x80, high = 0xbf;
+        size_t len;
+
+        if (p[0] < 0x80)
+                return 1;
+        if (p[0] >= 0xc2 && p[0] <= 0xdf)
+                len = 2;
+        else if (p[0] >= 0xe0 && p[0] <= 0xef)
+                len = 3;
+        else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+                len = 4;
+        else
+                return 0;
+        if (left < len)
+                return 0;
+
+        if (p[0] == 0xe0)
+                low = 0xa0;
+        else if (p[0] == 0xed)
+                high = 0x9f;
+        else if (p[0] == 0xf0)
+                low = 0x90;
+        else if (p[0] == 0xf4)
+                high = 0x8f;
+        if (p[1] < low || p[1] > high)
+                return 0;
+        for (size_t i = 2; i < len; i++)
+                if (p[i] < 0x80 || p[i] > 0xbf)
+                        return 0;
+        return len;
+}
+
+bool text_is_utf8(const void *data, size_t len)
+{
+        const uint8_t *p = data;
+
+        for (size_t i = 0; i < len;) {
+                size_t n = utf8_sequence(p + i, len - i);
+
+                if (n == 0)
+                        return false;
+                i += n;
+        }
+        return true;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+
+/* A growing, NUL-terminated text. Running out of memory is remembered in @failed, so that a chain of additions needs
+ * one check at its end. Initialise with {0}; release with text_done(). */
+struct text {
+        char *data;
+        size_t len;
+        size_t allocated;
+        bool failed;
+};
+
+void text_done(struct text *t);
+
+#define _cleanup_text_ _cleanup_(text_done)
+
+void text_add(struct text *t, const char *s);
+void text_add_bytes(struct text *t, const void *data, size_t len);
+void text_addf(struct text *t, const char *format, ...) _printf_(2, 3);
+
+/* text_take - hand the bytes on to the caller, who frees them; @t is empty afterwards. NULL if memory ran out; an empty
+ * text gives "". */
+char *text_take(struct text *t);
+
+/* text_format - a formatted text on the heap, which the caller frees; NULL if memory ran out */
+char *text_format(const char *format, ...) _printf_(1, 2);
+
+/* text_is_name - whether @s is a name as formats allow it: [a-z0-9.-], 1 to 64 characters, no leading "." or "-" */
+bool text_is_name(const char *s);
+
+/* text_is_utf8 - whether @len bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates) */
+bool text_is_utf8(const void *data, size_t len);

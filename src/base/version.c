@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/version.h"
+
+#include <string.h>
+
+#include "version-tag.h"
+
+#define COMMIT_DIGITS 40
+
+const char *version_number(void)
+{
+        return ASSAY_VERSION;
+}
+
+const char *version_commit(void)
+{
+        static char commit[COMMIT_DIGITS + 1];
+
+        if (strspn(VERSION_TAG, "0123456789abcdef") < COMMIT_DIGITS)
+                return "unknown";
+        if (!commit[0])
+                memcpy(commit, VERSION_TAG, COMMIT_DIGITS);
+        return commit;
+}
+
+bool version_is_modified(void)
+{
+        return strlen(VERSION_TAG) != COMMIT_DIGITS;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/span.h"
+
+/* A configuration as a tree of mappings, sequences and scalars, each with its place in the input, before any key has a
+ * meaning. Anchors and aliases, tags and multiple documents are refused: none is needed, and an alias can make a small
+ * file large. */
+
+enum node_kind { NODE_SCALAR, NODE_SEQUENCE, NODE_MAPPING };
+
+struct node {
+        enum node_kind kind;
+        struct position position;
+        char *scalar;   /* the text of a scalar, without its quotes; NULL for the others */
+        bool is_quoted; /* "12" is text where 12 is a number */
+        size_t n_items;
+        struct node **items; /* of a sequence or mapping */
+        char **keys;         /* of a mapping: the name of each item, in the order of the input */
+        struct position *key_positions;
+};
+
+struct node_limits {
+        size_t bytes; /* of the input */
+        size_t depth;
+        size_t nodes;
+};
+
+/* 1 MiB, 32 levels, 100,000 nodes */
+extern const struct node_limits node_limits_default;
+
+/* node_parse - read one YAML 1.2 document
+ * @text:    the input; must be UTF-8
+ * @name:    what to call the input in positions
+ * @limits:  NULL for node_limits_default
+ * @ret:     the tree; node_free() releases it
+ *
+ * Duplicate keys, anchors, aliases, tags, non-scalar keys, control characters in scalars, a byte order mark followed by
+ * something else than UTF-8, and input past the limits are errors with line and column. An empty document is an empty
+ * mapping. Return: 0, or a negative errno with the reason (kind usage) in @err.
+ */
+int node_parse(struct span text, const char *name, const struct node_limits *limits, struct node **ret,
+               struct err *err);
+
+/* node_load - node_parse() of a file, whose path names the positions. The bytes that were read are handed out too in
+ * @ret_bytes (NULL if not wanted; the caller frees them), since a digest has to be of what was parsed. */
+int node_load(int dirfd, const char *path, const struct node_limits *limits, struct node **ret, char **ret_bytes,
+              size_t *ret_len, struct err *err);
+
+void node_free(struct node *node);
+
+DEFINE_CLEANUP(struct node *, node_free)
+#define _cleanup_node_ _cleanup_(node_free_cleanup)
+
+/* node_new_mapping - an empty mapping without position; NULL if memory ran out */
+struct node *node_new_mapping(void);
+
+/* node_copy - a deep copy; NULL if memory ran out */
+struct node *node_copy(const struct node *node);
+
+/* node_get - the value of @key in a mapping; NULL if @mapping is NULL, no mapping, or has no such key */
+struct node *node_get(const struct node *mapping, const char *key);
+
+/* node_scalar_at - the scalar at a dotted path such as "boundary.uplink.rate"; NULL if there is none */
+const char *node_scalar_at(const struct node *root, const char *path);
+
+/* node_merge - lay @over over @into
+ *
+ * A mapping merges key by key; anything else replaces. Where @over changes the scalar `kind` of a mapping, the other
+ * keys that the mapping had are dropped first. @over is copied. Return: 0 or -ENOMEM.
+ */
+int node_merge(struct node *into, const struct node *over);
+
+/* node_set - put a scalar at a dotted path, creating mappings on the way: what `--set a.b=c` does
+ *
+ * Return: 0, or a negative errno with the reason in @err (a part of the path is a scalar or a sequence).
+ */
+int node_set(struct node *root, const char *path, const char *scalar, struct err *err);
+
+/* node_to_json - the tree as JSON: mappings, arrays, and every scalar as a string; a new reference, NULL if memory ran
+ * out */
+json_t *node_to_json(const struct node *node);
+
+/* node_from_json - the tree of such JSON, without positions
+ *
+ * Return: 0, or -EINVAL for JSON that node_to_json() does not write.
+ */
+int node_from_json(const json_t *json, const char *name, struct node **ret, struct err *err);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "config/key.h"
+#include "config/node.h"
+
+/* What evidence has to know of boundaries and workloads without knowing them: their keys, how to check a cell, which
+ * metrics come from a trial. The campaign fills in these tables (campaign/kinds.c); evidence only reads them. */
+
+enum metric_unit {
+        METRIC_NS,  /* a duration; may be infinite ("lost") */
+        METRIC_PPB, /* a proportion in parts per thousand million */
+        METRIC_COUNT,
+        METRIC_BPS, /* bits of layer 2 a second */
+};
+
+enum metric_source {
+        METRIC_QUANTILE, /* nearest rank @ppm of the series @series of a round's trial */
+        METRIC_LOSS,     /* lost over sent, pooled over the cell's trials, exact one-sided 95% bound */
+        METRIC_COUNTER,  /* the integer @series of trial.json's "counts", pooled */
+};
+
+struct metric {
+        const char *name; /* "rtt.p99" */
+        enum metric_unit unit;
+        enum metric_source source;
+        const char *series; /* "rtt", "rtt_user", "response"; or the name of a counter */
+        uint32_t ppm;       /* of a quantile */
+};
+
+struct kind {
+        const char *name;              /* "stamp-probe" */
+        const struct key_table *table; /* keys beside `kind` */
+        const struct metric *metrics;  /* ended by one without name; NULL for boundaries and pure load */
+};
+
+struct kinds {
+        size_t n_boundaries, n_workloads;
+        const struct kind *boundaries;
+        const struct kind *workloads;
+
+        /* The whole configuration of one cell, keys already checked by the tables: what no single table can see (a zone
+         * that nobody defined, guarantees above the uplink, a level above the link). Errors carry a position. */
+        int (*check_cell)(const struct node *config, struct err *err);
+
+        /* Expected time and disk of one trial of this configuration, set-up included. */
+        int (*estimate)(const struct node *config, int64_t *ret_duration_ns, int64_t *ret_disk_bytes, struct err *err);
+};

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "config/node.h"
+#include "evidence/kind.h"
+
+/* What is claimed and how it will be judged: the manifest, read and checked. See docs/formats/manifest.md. */
+
+enum control_kind { CONTROL_NONE, CONTROL_HARM, CONTROL_SAME_SAME };
+
+struct manifest_arm {
+        char *name;
+        enum control_kind control;
+        struct node *overrides; /* a mapping, without the key `control` */
+};
+
+struct manifest_point {
+        char *name;
+        struct node *overrides;
+};
+
+struct manifest_cell {
+        size_t arm, point;   /* indices */
+        char *name;          /* "per-queue/600mbit" */
+        struct node *config; /* base < arm < point < short < command line, without anything but what kinds read */
+};
+
+/* What one side of a rule refers to: the value of a cell, or the growth (ratio within the round) of one over another.
+ */
+struct manifest_operand {
+        bool is_growth;
+        size_t cell; /* of a growth: the numerator */
+        size_t base; /* of a growth: the denominator */
+};
+
+enum rule_form {
+        RULE_VALUE,      /* `of` itself */
+        RULE_RATIO,      /* `of` over `versus`, in ppm */
+        RULE_DIFFERENCE, /* `of` less `versus`, in the metric's unit */
+};
+
+struct manifest_rule {
+        struct manifest_operand of, versus; /* versus only where the form is not RULE_VALUE */
+        const struct metric *metric;
+        enum rule_form form;
+        bool has_low, has_high;
+        int64_t low, high; /* ppm of a ratio, else the metric's unit (ns, ppb of a proportion, a count) */
+        bool is_advisory;
+        int64_t campaigns_that_fail_at_most_ppb; /* -1: the rule is judged once over all rounds */
+        char *text; /* for people: "rtt.p99 of per-queue/600mbit over per-queue/idle at most 1.25" */
+        struct position position;
+};
+
+struct manifest_hypothesis {
+        char *name;
+        char *claim;
+        size_t n_rules;
+        struct manifest_rule *rules;
+};
+
+struct manifest_control {
+        size_t arm;
+        size_t n_rules;
+        struct manifest_rule *rules;
+};
+
+/* A file that the manifest includes, as read. */
+struct manifest_input {
+        char *path; /* as written, relative to the manifest */
+        char *data;
+        size_t len;
+};
+
+struct manifest {
+        char *path;
+        char *data; /* the exact bytes */
+        size_t len;
+        char sha256[65];
+
+        char *id, *title;
+        struct node *base;
+        size_t n_arms, n_points, n_cells, n_hypotheses, n_controls, n_inputs, n_caveats;
+        struct manifest_arm *arms;
+        struct manifest_point *points;
+        struct manifest_cell *cells; /* in the order arms x points */
+        struct manifest_hypothesis *hypotheses;
+        struct manifest_control *controls;
+        struct manifest_input *inputs;
+        char **caveats;
+        uint32_t rounds, warmup_rounds, campaigns;
+        uint64_t seed;
+};
+
+/* What the command line adds to a manifest; it is recorded in the plan. */
+struct manifest_options {
+        bool is_short; /* merge the manifest's `short` */
+        size_t n_overrides;
+        const char *const *overrides; /* each "path=value", as written: "workload.duration=5s", "rounds=8", "seed=1" */
+};
+
+/* manifest_load - read a manifest and all it includes, merge, and check
+ * @kinds:    what boundaries and workloads there are; each cell's configuration is checked by theirs
+ * @options:  NULL for none
+ * @ret:      manifest_free() releases it
+ *
+ * Rules of cells that `short` leaves out are dropped. Errors carry file, line and column. Checked besides keys and
+ * units: rules name existing cells and metrics that the cell's workload has; every hypothesis has rules; hypotheses
+ * have at least one control; each control has rules; rounds at least 6, divisible by campaigns; includes stay below the
+ * manifest's folder. Return: 0, or a negative errno with the reason (kind usage) in @err.
+ */
+int manifest_load(int dirfd, const char *path, const struct kinds *kinds, const struct manifest_options *options,
+                  struct manifest **ret, struct err *err);
+
+void manifest_free(struct manifest *manifest);
+
+DEFINE_CLEANUP(struct manifest *, manifest_free)
+#define _cleanup_manifest_ _cleanup_(manifest_free_cleanup)
+
+/* manifest_cell_find - index of the cell of @arm and @point, or -ENOENT */
+int manifest_cell_find(const struct manifest *manifest, const char *arm, const char *point, size_t *ret);

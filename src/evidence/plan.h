@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "evidence/manifest.h"
+
+/* What will be run, in which order: a pure function of manifest, options and seed, written before anything runs. */
+
+struct plan_trial {
+        uint32_t index;    /* its number in the campaign, from 1; extra rounds go on counting */
+        uint32_t round;    /* from 1; warm-up rounds come before round 1 and are numbered 0 */
+        uint32_t campaign; /* from 1: which block of rounds it belongs to; 0 in a warm-up or extra round's place */
+        size_t cell;
+        uint64_t seed;
+        char name[96]; /* "0007-per-queue-600mbit-r2": folder of the trial */
+};
+
+struct plan {
+        const struct manifest *manifest; /* borrowed */
+        bool is_short;
+        size_t n_overrides;
+        char **overrides;
+        size_t n_skipped; /* cells that --skip-missing leaves out */
+        size_t *skipped;
+        size_t n_trials;
+        struct plan_trial *trials;
+        int64_t expected_duration_ns;
+        int64_t expected_disk_bytes;
+};
+
+/* plan_make - the plan of @manifest, which must outlive it
+ * @skipped, @n_skipped: cells not to run
+ */
+int plan_make(const struct manifest *manifest, const struct kinds *kinds, const struct manifest_options *options,
+              const size_t *skipped, size_t n_skipped, struct plan **ret, struct err *err);
+
+void plan_free(struct plan *plan);
+
+DEFINE_CLEANUP(struct plan *, plan_free)
+#define _cleanup_plan_ _cleanup_(plan_free_cleanup)
+
+/* plan_round - the trials of extra round number @extra (from 1), ordered as the seed says: same cells, numbered on from
+ * what came before. Their names end in "-xN".
+ * @ret: as many as a round has cells; the caller frees it
+ */
+int plan_round(const struct plan *plan, uint32_t extra, struct plan_trial **ret, size_t *ret_n, struct err *err);
+
+/* plan_extra_rounds_max - how many extra rounds invalid trials may cost: max(2, 20% of the rounds) */
+uint32_t plan_extra_rounds_max(const struct plan *plan);
+
+/* plan_to_json - the content of data/plan.json (docs/formats/plan.md), with each cell's merged configuration */
+int plan_to_json(const struct plan *plan, json_t **ret, struct err *err);
+
+/* plan_options_from_json - the options that a stored plan was made with, so that it can be made again from the manifest
+ * and compared byte by byte. Strings are borrowed from @json. The caller frees ret_overrides (the array alone). */
+int plan_options_from_json(const json_t *json, struct manifest_options *ret, const char ***ret_overrides,
+                           struct err *err);
