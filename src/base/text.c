@@ -158,3 +158,42 @@ bool text_is_utf8(const void *data, size_t len)
         }
         return true;
 }
+
+/* The edit distance of Levenshtein, for words under 64 letters. */
+static size_t edit_distance(const char *a, const char *b)
+{
+        size_t row[64], n = strlen(b);
+
+        for (size_t j = 0; j <= n; j++)
+                row[j] = j;
+        for (size_t i = 0; a[i]; i++) {
+                size_t diagonal = row[0];
+
+                row[0] = i + 1;
+                for (size_t j = 0; j < n; j++) {
+                        size_t above = row[j + 1], change = diagonal + (a[i] != b[j]), insert = MIN(above, row[j]) + 1;
+
+                        row[j + 1] = MIN(insert, change);
+                        diagonal = above;
+                }
+        }
+        return row[n];
+}
+
+const char *text_nearest(const char *word, const char *const *candidates, size_t n)
+{
+        size_t len = strlen(word), best = (len < 6 ? 1 : len / 3) + 1;
+        const char *nearest = NULL;
+
+        if (len >= 64)
+                return NULL;
+        for (size_t i = 0; i < n; i++) {
+                size_t distance = strlen(candidates[i]) < 64 ? edit_distance(word, candidates[i]) : best;
+
+                if (distance < best) {
+                        best = distance;
+                        nearest = candidates[i];
+                }
+        }
+        return nearest;
+}

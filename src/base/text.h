@@ -36,3 +36,7 @@ bool text_is_name(const char *s);
 
 /* text_is_utf8 - whether @len bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates) */
 bool text_is_utf8(const void *data, size_t len);
+
+/* text_nearest - the one of @n @candidates that @word was probably meant to be: the fewest changes of a letter, at most
+ * a third of the word; NULL if none is that near */
+const char *text_nearest(const char *word, const char *const *candidates, size_t n);

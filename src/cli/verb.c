@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/verb.h"
+
+#include <stdio.h>
+
+#include "base/text.h"
+#include "base/version.h"
+
+#define PROGRAM "assay"
+
+static const struct verb *verb_find(const struct verb *list, const char *name)
+{
+        for (const struct verb *v = list; v->name; v++)
+                if (streq(v->name, name))
+                        return v;
+        return NULL;
+}
+
+static int print_text(struct text *t)
+{
+        if (t->failed)
+                return 1;
+        return fwrite(t->data, 1, t->len, stdout) == t->len && fflush(stdout) == 0 ? 0 : 1;
+}
+
+static void list_verbs(const struct verb *list, struct text *out)
+{
+        for (const struct verb *v = list; v->name; v++)
+                text_addf(out, "  %-12s %s\n", v->name, v->summary);
+}
+
+static int help_program(const struct verb *list)
+{
+        _cleanup_text_ struct text t = {0};
+
+        text_add(&t,
+                 "usage: " PROGRAM " VERB [OPTION...] [ARGUMENT...]\n\n"
+                 "Builds isolation boundaries, drives them with load, and freezes what it measured as evidence.\n\n");
+        list_verbs(list, &t);
+        text_add(&t, "\n`" PROGRAM " VERB --help` describes one; `man " PROGRAM "-VERB` tells more.\n"
+                     "`" PROGRAM " --version` prints the version.\n");
+        return print_text(&t);
+}
+
+static int help_verb(const char *path, const struct verb *v)
+{
+        _cleanup_text_ struct text t = {0};
+
+        if (v->verbs) {
+                text_addf(&t, "usage: %s VERB [OPTION...] [ARGUMENT...]\n\n%s\n\n", path,
+                          v->description ? v->description : v->summary);
+                list_verbs(v->verbs, &t);
+                text_addf(&t, "\n`%s VERB --help` describes one.\n", path);
+        } else {
+                text_addf(&t, "usage: %s [OPTION...]%s%s\n\n%s\n\n", path, v->arguments ? " " : "",
+                          v->arguments ? v->arguments : "", v->description ? v->description : v->summary);
+                option_help(v->options, &t);
+        }
+        return print_text(&t);
+}
+
+static int complain(const char *path, const struct err *err)
+{
+        char message[1400];
+
+        err_format(err, message, sizeof(message));
+        fprintf(stderr, "%s: %s\n", path, message);
+        return err_exit_code(err->kind == ERR_NONE ? ERR_BUG : err->kind);
+}
+
+static int unknown_verb(const char *path, const struct verb *list, const char *name)
+{
+        const char *names[64], *nearest;
+        size_t n = 0;
+
+        for (const struct verb *v = list; v->name && n < ARRAY_SIZE(names); v++)
+                names[n++] = v->name;
+        nearest = text_nearest(name, names, n);
+        if (nearest)
+                fprintf(stderr, "%s: there is no verb %s; did you mean `%s %s`?\n", path, name, path, nearest);
+        else
+                fprintf(stderr, "%s: there is no verb %s; `%s --help` lists them\n", path, name, path);
+        return 2;
+}
+
+static int verb_run(const char *path, const struct verb *v, int argc, char **argv)
+{
+        _cleanup_free_ void *options = calloc(1, v->options_size ? v->options_size : 1);
+        struct err err = {0};
+        int r;
+
+        if (!options)
+                return 1;
+        r = option_parse(v->options, v->is_command, &argc, argv, options, &err);
+        if (r == 1)
+                return help_verb(path, v);
+        if (r == 0 && argc < v->min_args)
+                r = err_set(&err, ERR_USAGE, EINVAL, "expected %s; `%s --help` tells more",
+                            v->arguments ? v->arguments : "arguments", path);
+        if (r == 0 && v->max_args >= 0 && argc > v->max_args)
+                r = err_set(&err, ERR_USAGE, EINVAL, "too many arguments, the first of them is \"%s\"",
+                            argv[v->max_args]);
+        if (r == 0)
+                r = v->run(options, argc, argv, &err);
+        if (r < 0)
+                return complain(path, &err);
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+                fprintf(stderr, "%s: cannot write the result to standard output: %s\n", path, strerror(errno));
+                return 1;
+        }
+        return r;
+}
+
+/* Descends from the list of verbs to the one that runs; @path collects the words for messages. */
+static int verb_dispatch(const char *path, const struct verb *v, int argc, char **argv)
+{
+        _cleanup_free_ char *longer = NULL;
+        const struct verb *sub;
+
+        if (!v->verbs)
+                return verb_run(path, v, argc, argv);
+        if (argc == 0) {
+                fprintf(stderr, "%s: expected a verb; `%s --help` lists them\n", path, path);
+                return 2;
+        }
+        if (streq(argv[0], "--help") || streq(argv[0], "-h"))
+                return help_verb(path, v);
+        sub = verb_find(v->verbs, argv[0]);
+        if (!sub)
+                return unknown_verb(path, v->verbs, argv[0]);
+        longer = text_format("%s %s", path, sub->name);
+        return longer ? verb_dispatch(longer, sub, argc - 1, argv + 1) : 1;
+}
+
+int verb_main(const struct verb *list, int argc, char **argv)
+{
+        struct verb program = {.name = PROGRAM, .verbs = list};
+
+        if (argc >= 2 && (streq(argv[1], "--help") || streq(argv[1], "-h") || streq(argv[1], "help")))
+                return help_program(list);
+        if (argc >= 2 && streq(argv[1], "--version")) {
+                printf("%s %s (%s%s)\n", PROGRAM, version_number(), version_commit(),
+                       version_is_modified() ? ", modified" : "");
+                return fflush(stdout) == 0 ? 0 : 1;
+        }
+        return verb_dispatch(PROGRAM, &program, argc > 0 ? argc - 1 : 0, argv + 1);
+}
