@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpfvm/insn.h"
+
+/* Legality of encodings: one row for each instruction of RFC 9669. What is not in the table is no instruction. The
+ * decoder, the assembler, the disassembler and the documentation all go by it. */
+
+/* What a field of an instruction may hold. */
+enum isa_rule {
+        ISA_ZERO,   /* reserved: 0 */
+        ISA_READ,   /* a register, 0 to 10 */
+        ISA_WRITE,  /* a register that is written, 0 to 9 */
+        ISA_ANY,    /* any value */
+        ISA_SELECT, /* exactly the row's value: it selects the operation */
+};
+
+struct isa_row {
+        uint8_t opcode;
+        uint8_t dst, src, offset, imm; /* enum isa_rule */
+        int32_t select;                /* the value of the field with ISA_SELECT; at most one field has it */
+        const char *group;             /* conformance group of the RFC */
+        const char *refusal;           /* why it has no meaning here, NULL where it has one */
+        struct insn insn;              /* kind, op, size, from and flags of the decoded form */
+};
+
+/* One slot, its fields taken apart and nothing else done. */
+struct isa_slot {
+        uint8_t opcode;
+        uint8_t dst, src;
+        int16_t offset;
+        int32_t imm;
+};
+
+/* isa_slot_get - the fields of 8 little-endian bytes */
+struct isa_slot isa_slot_get(const uint8_t *bytes);
+
+/* isa_slot_put - the reverse */
+void isa_slot_put(struct isa_slot slot, uint8_t *bytes);
+
+/* isa_rows - the rows with an opcode; they differ in the field that has ISA_SELECT
+ *
+ * Return: the first; NULL (and *@ret_n 0) if there is none.
+ */
+const struct isa_row *isa_rows(uint8_t opcode, size_t *ret_n);
+
+/* isa_find - the row whose opcode and selecting field @slot has; NULL if there is none */
+const struct isa_row *isa_find(struct isa_slot slot);
+
+/* isa_find_insn - the row that encodes a decoded instruction (kind, op, size, from, flags); NULL if there is none.
+ * INSN_TAIL has none. */
+const struct isa_row *isa_find_insn(const struct insn *insn);
+
+/* isa_table - all rows, ascending by opcode */
+const struct isa_row *isa_table(size_t *ret_n);
