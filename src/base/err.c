@@ -47,7 +47,10 @@ int err_set_errno(struct err *err, enum err_kind kind, int errnum, const char *f
         va_end(args);
         if (err) {
                 size_t used = strlen(err->text);
-                snprintf(err->text + used, sizeof(err->text) - used, ": %s", strerror(errnum));
+                const char *description = strerrordesc_np(errnum); /* unlike strerror(), the same in every locale */
+
+                snprintf(err->text + used, sizeof(err->text) - used, ": %s",
+                         description ? description : "unknown error");
         }
         return errnum > 0 ? -errnum : -EINVAL;
 }

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,16 @@
 
 #include "base/cleanup.h"
 
-static int read_all(int fd, char *data, size_t size, size_t *ret_len)
+/* Reads to the end of the file, which may hold another number of bytes than it says: those of /proc and /sys do. */
+static int read_to_end(int fd, size_t expected, size_t limit, char **ret, size_t *ret_len)
 {
-        size_t len = 0;
+        size_t allocated = MIN(expected, limit) + 2, len = 0; /* one to notice more than that, one for the NUL */
+        _cleanup_free_ char *data = malloc(allocated);
 
-        while (len < size) {
-                ssize_t n = read(fd, data + len, size - len);
+        if (!data)
+                return -ENOMEM;
+        for (;;) {
+                ssize_t n = read(fd, data + len, allocated - 1 - len);
 
                 if (n < 0 && errno == EINTR)
                         continue;
@@ -27,44 +32,54 @@ static int read_all(int fd, char *data, size_t size, size_t *ret_len)
                 if (n == 0)
                         break;
                 len += (size_t)n;
+                if (len > limit)
+                        return -EFBIG;
+                if (len == allocated - 1) {
+                        size_t more = MIN(allocated * 2 + 4096, limit + 2);
+                        char *bigger = realloc(data, more);
+
+                        if (!bigger)
+                                return -ENOMEM;
+                        data = bigger;
+                        allocated = more;
+                }
         }
+        data[len] = '\0';
+        *ret = TAKE_PTR(data);
         *ret_len = len;
+        return 0;
+}
+
+int file_read_fd(int fd, const char *name, size_t limit_bytes, char **ret, size_t *ret_len, struct err *err)
+{
+        struct stat st;
+        int r;
+
+        if (fstat(fd, &st) < 0)
+                return err_set_errno(err, ERR_IO, errno, "cannot examine %s", name);
+        if (!S_ISREG(st.st_mode))
+                return err_set(err, ERR_IO, EINVAL, "%s is not a regular file", name);
+        if (limit_bytes > SIZE_MAX / 4)
+                limit_bytes = SIZE_MAX / 4;
+        r = (uint64_t)st.st_size > limit_bytes ? -EFBIG
+                                               : read_to_end(fd, (size_t)st.st_size, limit_bytes, ret, ret_len);
+        if (r == -EFBIG)
+                return err_set(err, ERR_DATA, EFBIG, "%s has more than the %zu bytes that are read at most", name,
+                               limit_bytes);
+        if (r == -ENOMEM)
+                return err_set_nomem(err);
+        if (r < 0)
+                return err_set_errno(err, ERR_IO, -r, "cannot read %s", name);
         return 0;
 }
 
 int file_read(int dirfd, const char *path, size_t limit_bytes, char **ret, size_t *ret_len, struct err *err)
 {
-        _cleanup_close_ int fd = -1;
-        _cleanup_free_ char *data = NULL;
-        struct stat st;
-        size_t len = 0;
-        int r;
+        _cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
-        fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
                 return err_set_errno(err, ERR_IO, errno, "cannot open %s", path);
-        if (fstat(fd, &st) < 0)
-                return err_set_errno(err, ERR_IO, errno, "cannot examine %s", path);
-        if (!S_ISREG(st.st_mode))
-                return err_set(err, ERR_IO, EINVAL, "%s is not a regular file", path);
-        if ((uint64_t)st.st_size > limit_bytes)
-                return err_set(err, ERR_DATA, EFBIG, "%s has %lld bytes, at most %zu are read", path,
-                               (long long)st.st_size, limit_bytes);
-
-        /* One byte more than it says, to notice that it has grown. */
-        data = malloc((size_t)st.st_size + 2);
-        if (!data)
-                return err_set_nomem(err);
-        r = read_all(fd, data, (size_t)st.st_size + 1, &len);
-        if (r < 0)
-                return err_set_errno(err, ERR_IO, -r, "cannot read %s", path);
-        if (len > (size_t)st.st_size)
-                return err_set(err, ERR_IO, EBUSY, "%s grew while it was read", path);
-
-        data[len] = '\0';
-        *ret = TAKE_PTR(data);
-        *ret_len = len;
-        return 0;
+        return file_read_fd(fd, path, limit_bytes, ret, ret_len, err);
 }
 
 int file_write_all(int fd, const void *data, size_t len)
@@ -78,6 +93,8 @@ int file_write_all(int fd, const void *data, size_t len)
                         continue;
                 if (n < 0)
                         return -errno;
+                if (n == 0)
+                        return -EIO;
                 p += n;
                 len -= (size_t)n;
         }
@@ -121,7 +138,7 @@ int file_write_atomic(int dirfd, const char *path, mode_t mode, struct span data
 {
         const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
         _cleanup_close_ int parent = -1;
-        char temporary[300];
+        char temporary[NAME_MAX + 1];
         uint64_t random;
         int r;
 
@@ -130,9 +147,8 @@ int file_write_atomic(int dirfd, const char *path, mode_t mode, struct span data
                 return err_set_errno(err, ERR_IO, -parent, "cannot open the folder of %s", path);
         if (getrandom(&random, sizeof(random), 0) != sizeof(random))
                 return err_set_errno(err, ERR_IO, errno, "cannot get random bytes");
-        if (snprintf(temporary, sizeof(temporary), ".%s.%016llx", name, (unsigned long long)random) >=
-            (int)sizeof(temporary))
-                return err_set(err, ERR_IO, ENAMETOOLONG, "the name %s is too long", name);
+        snprintf(temporary, sizeof(temporary), ".%.200s.%016llx" FILE_TEMPORARY_SUFFIX, name,
+                 (unsigned long long)random);
 
         r = write_temporary(parent, temporary, mode, data);
         if (r == 0 && renameat(parent, temporary, parent, name) < 0)
@@ -197,7 +213,7 @@ static int remove_entries(int dirfd)
                 close(dirfd);
                 return -errno;
         }
-        while ((entry = readdir(dir))) {
+        while (errno = 0, (entry = readdir(dir))) {
                 int r;
 
                 if (streq(entry->d_name, ".") || streq(entry->d_name, ".."))
@@ -206,7 +222,7 @@ static int remove_entries(int dirfd)
                 if (r < 0 && first == 0)
                         first = r;
         }
-        return first;
+        return first == 0 && errno != 0 ? -errno : first;
 }
 
 int file_remove_tree(int dirfd, const char *path)

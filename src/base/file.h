@@ -9,13 +9,20 @@
 
 /* Files by directory descriptor. @dirfd may be AT_FDCWD. Every descriptor is opened with O_CLOEXEC. */
 
-/* file_read - read a whole regular file
- * @limit_bytes:  a larger file is refused with -EFBIG
+/* file_read - read a whole regular file, those of /proc and /sys included
+ * @limit_bytes:   a larger file is refused with -EFBIG
  * @ret, @ret_len: its bytes, which the caller frees; a NUL that does not count follows them
  *
  * Return: 0, or a negative errno with the reason in @err.
  */
 int file_read(int dirfd, const char *path, size_t limit_bytes, char **ret, size_t *ret_len, struct err *err);
+
+/* file_read_fd - as file_read(), of an open file from its current position; @name is for the reason */
+int file_read_fd(int fd, const char *name, size_t limit_bytes, char **ret, size_t *ret_len, struct err *err);
+
+/* What the temporary names of file_write_atomic() start and end with: a kill in its middle may leave one. */
+#define FILE_TEMPORARY_PREFIX "."
+#define FILE_TEMPORARY_SUFFIX ".tmp"
 
 /* file_write_atomic - write a file so that @path holds either its old bytes or all of @data, also after a power cut:
  * written to a temporary name in the same folder, synced, renamed, folder synced

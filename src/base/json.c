@@ -34,23 +34,42 @@ static bool nests_too_deep(struct span s)
         return false;
 }
 
+static bool has_real(const json_t *value)
+{
+        const char *key;
+        json_t *item;
+        size_t i;
+
+        if (json_is_real(value))
+                return true;
+        json_array_foreach(value, i, item) if (has_real(item)) return true;
+        json_object_foreach((json_t *)value, key, item) if (has_real(item)) return true;
+        return false;
+}
+
 int json_parse(struct span s, const char *name, json_t **ret, struct err *err)
 {
         struct position at = {0};
         json_error_t reason;
-        json_t *value;
+        _cleanup_json_ json_t *value = NULL;
 
         snprintf(at.file, sizeof(at.file), "%s", name);
         if (nests_too_deep(s))
                 return err_set_at(err, ERR_DATA, &at, "JSON nested deeper than %d levels", JSON_NESTING_MAX);
 
-        value = json_loadb((const char *)s.data, s.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &reason);
+        value = json_loadb(s.len > 0 ? (const char *)s.data : "", s.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY,
+                           &reason);
+        if (!value && json_error_code(&reason) == json_error_out_of_memory)
+                return err_set_nomem(err);
         if (!value) {
                 at.line = reason.line > 0 ? (unsigned)reason.line : 1;
                 at.column = reason.column > 0 ? (unsigned)reason.column : 1;
                 return err_set_at(err, ERR_DATA, &at, "not valid JSON: %s", reason.text);
         }
-        *ret = value;
+        if (has_real(value))
+                return err_set_at(err, ERR_DATA, &at,
+                                  "holds a number with a fraction or exponent; only integers are used");
+        *ret = TAKE_PTR(value);
         return 0;
 }
 
@@ -64,19 +83,6 @@ int json_load(int dirfd, const char *path, size_t limit_bytes, json_t **ret, str
         if (r < 0)
                 return r;
         return json_parse(span_of(data, len), path, ret, err);
-}
-
-static bool has_real(const json_t *value)
-{
-        const char *key;
-        json_t *item;
-        size_t i;
-
-        if (json_is_real(value))
-                return true;
-        json_array_foreach(value, i, item) if (has_real(item)) return true;
-        json_object_foreach((json_t *)value, key, item) if (has_real(item)) return true;
-        return false;
 }
 
 char *json_format(const json_t *value)
@@ -96,8 +102,11 @@ char *json_format_line(const json_t *value)
 
 int json_save(int dirfd, const char *path, const json_t *value, struct err *err)
 {
-        _cleanup_free_ char *text = json_format(value);
+        _cleanup_free_ char *text = NULL;
 
+        if (has_real(value))
+                return err_set(err, ERR_BUG, EINVAL, "%s: a floating-point number may not be stored", path);
+        text = json_format(value);
         if (!text)
                 return err_set_nomem(err);
         return file_write_atomic(dirfd, path, 0644, span_of_text(text), err);

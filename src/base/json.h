@@ -16,7 +16,8 @@ DEFINE_CLEANUP(json_t *, json_decref)
 /* json_parse - read one JSON value that is the whole of @s
  * @name:  what to call the input in an error
  *
- * Duplicate keys, invalid UTF-8, trailing bytes and nesting over 64 are errors (kind data, with line and column).
+ * Duplicate keys, invalid UTF-8, NUL characters, trailing bytes, nesting over 64, and numbers with a fraction or an
+ * exponent are errors (kind data, with line and column where the parser knows them).
  * Return: 0 with a new reference in @ret, or a negative errno.
  */
 int json_parse(struct span s, const char *name, json_t **ret, struct err *err);

@@ -63,7 +63,28 @@ static int decimal_digits(struct span s, size_t *at, bool fraction, struct decim
                 if (fraction)
                         d->exponent--;
         }
-        return *at > start ? 0 : -EINVAL;
+        if (*at == start || (!fraction && *at > start + 1 && s.data[start] == '0'))
+                return -EINVAL;
+        return 0;
+}
+
+/* What follows the "e": a sign perhaps, and digits, which may start with zeros as printf() writes them. */
+static int decimal_exponent(struct span s, struct decimal *d)
+{
+        bool negative = s.len > 0 && s.data[0] == '-';
+        size_t at = negative || (s.len > 0 && s.data[0] == '+');
+        uint64_t exponent;
+        int r;
+
+        while (at + 1 < s.len && s.data[at] == '0')
+                at++;
+        r = number_parse_u64(span_of(s.data + at, s.len - at), &exponent);
+        if (r < 0)
+                return r;
+        if (exponent > 100)
+                return -ERANGE;
+        d->exponent += negative ? -(int)exponent : (int)exponent;
+        return 0;
 }
 
 static int decimal_parse(struct span s, struct decimal *ret)
@@ -86,17 +107,9 @@ static int decimal_parse(struct span s, struct decimal *ret)
                         return r;
         }
         if (at < s.len && (s.data[at] == 'e' || s.data[at] == 'E')) {
-                int64_t exponent;
-
-                at++;
-                if (at < s.len && s.data[at] == '+')
-                        at++;
-                r = number_parse_i64(span_of(s.data + at, s.len - at), &exponent);
+                r = decimal_exponent(span_of(s.data + at + 1, s.len - at - 1), &d);
                 if (r < 0)
                         return r;
-                if (exponent < -100 || exponent > 100)
-                        return -ERANGE;
-                d.exponent += (int)exponent;
                 at = s.len;
         }
         if (at != s.len)
@@ -124,9 +137,9 @@ int number_parse_scaled(struct span s, int64_t scale, int64_t *ret)
                 value /= 10;
         }
         for (; d.exponent > 0 && value != 0; d.exponent--) {
-                value *= 10;
                 if (value > INT64_MAX)
                         return -ERANGE;
+                value *= 10;
         }
         if (value > INT64_MAX)
                 return -ERANGE;

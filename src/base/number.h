@@ -17,16 +17,18 @@ int number_parse_u64(struct span s, uint64_t *ret);
 int number_parse_i64(struct span s, int64_t *ret);
 
 /* number_parse_scaled - the whole of @s as a decimal fraction, times @scale, exactly
- * @s:      such as "1.25", "-2", "5e-4", ".5" is refused
+ * @s:      such as "1.25", "-2", "5e-4"; ".5", "1." and "01" are refused
  * @scale:  such as 1000000 for parts per million; must be over 0
  *
  * Return: 0; -EINVAL if it is no number; -ERANGE if it does not fit; -EDOM if it is not a whole number of 1/@scale.
  */
 int number_parse_scaled(struct span s, int64_t scale, int64_t *ret);
 
-/* number_format_scaled - @value / @scale as decimal text with at most @digits places after the point, rounded half away
- * from zero, trailing zeros kept
- * @buf: at least 48 bytes
+/* number_format_scaled - @value / @scale as decimal text with @digits places after the point, rounded half away from
+ * zero
+ * @scale:  over 0
+ * @digits: more than 18 are taken as 18
+ * @buf:    at least 48 bytes
  *
  * Return: @buf.
  */

@@ -23,9 +23,9 @@ void rng_seed(struct rng *rng, uint64_t seed)
 
 void rng_seed_stream(struct rng *rng, uint64_t seed, uint64_t stream)
 {
-        uint64_t mixed = splitmix64(&seed);
+        uint64_t mixed = splitmix64(&seed) + stream;
 
-        rng_seed(rng, mixed ^ splitmix64(&stream));
+        rng_seed(rng, splitmix64(&mixed));
 }
 
 uint64_t rng_next(struct rng *rng)

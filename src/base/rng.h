@@ -14,7 +14,8 @@ struct rng {
 void rng_seed(struct rng *rng, uint64_t seed);
 
 /* rng_seed_stream - start the sequence of stream number @stream under @seed: independent parts of one campaign (a round
- * of the plan, a bootstrap) each draw from their own */
+ * of the plan, a bootstrap) each draw from their own. It is the sequence of S(S(@seed) + @stream), where S(x) is what
+ * SplitMix64 first gives from x. */
 void rng_seed_stream(struct rng *rng, uint64_t seed, uint64_t stream);
 
 /* rng_next - 64 random bits */

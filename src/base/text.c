@@ -197,3 +197,26 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
         }
         return nearest;
 }
+
+/* C0, DEL, and C1 (U+0080 to U+009F), which terminals take as commands too. */
+static bool is_control(const uint8_t *p, size_t n)
+{
+        return n == 1 ? p[0] < 0x20 || p[0] == 0x7f : n == 2 && p[0] == 0xc2 && p[1] < 0xa0;
+}
+
+void text_add_visible(struct text *t, const void *data, size_t len)
+{
+        const uint8_t *p = data;
+
+        for (size_t i = 0; i < len;) {
+                size_t n = utf8_sequence(p + i, len - i);
+
+                if (n > 0 && p[i] != '\\' && !is_control(p + i, n)) {
+                        text_add_bytes(t, p + i, n);
+                        i += n;
+                } else {
+                        text_addf(t, "\\x%02x", p[i]);
+                        i++;
+                }
+        }
+}

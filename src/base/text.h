@@ -24,6 +24,10 @@ void text_add(struct text *t, const char *s);
 void text_add_bytes(struct text *t, const void *data, size_t len);
 void text_addf(struct text *t, const char *format, ...) _printf_(2, 3);
 
+/* text_add_visible - add outside bytes so that a terminal shows them and does not obey them: control characters,
+ * backslashes and what is not UTF-8 become \xNN */
+void text_add_visible(struct text *t, const void *data, size_t len);
+
 /* text_take - hand the bytes on to the caller, who frees them; @t is empty afterwards. NULL if memory ran out; an empty
  * text gives "". */
 char *text_take(struct text *t);
