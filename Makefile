@@ -16,5 +16,8 @@ $(BUILD)/build.ninja:
 check: setup
 	@tools/check
 
+fuzz: setup
+	@tools/fuzz
+
 clean:
 	rm -rf build build-*

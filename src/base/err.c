@@ -17,7 +17,7 @@ static const struct {
         [ERR_BUG] = {"bug", 70},
 };
 
-static void err_record(struct err *err, enum err_kind kind, int errnum, const char *format, va_list args)
+static _printf_(4, 0) void err_record(struct err *err, enum err_kind kind, int errnum, const char *format, va_list args)
 {
         if (!err)
                 return;
