@@ -14,11 +14,13 @@
 
 struct plan_trial {
         uint32_t index;    /* its number in the campaign, from 1; extra rounds go on counting */
-        uint32_t round;    /* from 1; warm-up rounds come before round 1 and are numbered 0 */
-        uint32_t campaign; /* from 1: which block of rounds it belongs to; 0 in a warm-up or extra round's place */
+        uint32_t round;    /* from 1; 0 in a warm-up round and in an extra round */
+        uint32_t extra;    /* number of the extra round, from 1; 0 in a planned one */
+        uint32_t campaign; /* the block of rounds, from 1; 0 where @round is 0 */
         size_t cell;
         uint64_t seed;
-        char name[96]; /* "0007-per-queue-600mbit-r2": folder of the trial */
+        char name[96]; /* "0007-per-queue-600mbit-r2", "-w1" in a warm-up round, "-x1" in an extra one: the trial's
+                          folder */
 };
 
 struct plan {
