@@ -24,6 +24,11 @@ static int describe_end(struct rtnl_link *link, const struct link_end *end, stru
         _cleanup_nl_addr_ struct nl_addr *mac = NULL;
 
         rtnl_link_set_name(link, end->name);
+        rtnl_link_set_ifindex(link, end->index);
+        if (end->is_quiet) {
+                rtnl_link_set_flags(link, IFF_NOARP);
+                rtnl_link_unset_flags(link, IFF_MULTICAST);
+        }
         if (end->has_mac) {
                 mac = nl_addr_build(AF_LLC, end->mac, sizeof(end->mac));
                 if (!mac)
