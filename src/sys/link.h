@@ -15,7 +15,7 @@
 /* One end of a new veth pair. Zero leaves each but the name to the kernel. */
 struct link_end {
         const char *name;
-        int index;
+        int index; /* wanted; in the namespace of this end */
         bool is_quiet; /* neither ARP nor multicast: it carries what is sent over it, and nothing of the kernel's own */
         bool has_mac;
         uint8_t mac[LINK_ALEN];
@@ -29,7 +29,8 @@ struct link_end {
  * @peer_netns:  where that one goes; NULL for the namespace of @nl
  *
  * A transmit queue N of one end delivers into receive queue N of the other, so a multi-queue end wants as many receive
- * queues at its peer. Return: 0; -EEXIST where a name is taken; another negative errno.
+ * queues at its peer. Return: 0; -EEXIST where a
+ * name is taken, -EBUSY where an index is; another negative errno.
  */
 int link_add_veth(struct netlink *nl, const struct link_end *end, const struct link_end *peer,
                   const struct netns *peer_netns, struct err *err);
