@@ -15,7 +15,7 @@
 /* One end of a new veth pair. Zero leaves each but the name to the kernel. */
 struct link_end {
         const char *name;
-        int index; /* wanted; in the namespace of this end */
+        int index;     /* wanted; in the namespace of this end */
         bool is_quiet; /* neither ARP nor multicast: it carries what is sent over it, and nothing of the kernel's own */
         bool has_mac;
         uint8_t mac[LINK_ALEN];
