@@ -145,18 +145,24 @@ static size_t utf8_sequence(const uint8_t *p, size_t left)
         return len;
 }
 
-bool text_is_utf8(const void *data, size_t len)
+size_t text_utf8_prefix(const void *data, size_t len)
 {
         const uint8_t *p = data;
+        size_t i = 0;
 
-        for (size_t i = 0; i < len;) {
+        while (i < len) {
                 size_t n = utf8_sequence(p + i, len - i);
 
                 if (n == 0)
-                        return false;
+                        break;
                 i += n;
         }
-        return true;
+        return i;
+}
+
+bool text_is_utf8(const void *data, size_t len)
+{
+        return text_utf8_prefix(data, len) == len;
 }
 
 /* The edit distance of Levenshtein, for words under 64 letters. */

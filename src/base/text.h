@@ -38,7 +38,11 @@ char *text_format(const char *format, ...) _printf_(1, 2);
 /* text_is_name - whether @s is a name as formats allow it: [a-z0-9.-], 1 to 64 characters, no leading "." or "-" */
 bool text_is_name(const char *s);
 
-/* text_is_utf8 - whether @len bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates) */
+/* text_utf8_prefix - how many of the @len bytes come before the first that is not part of well-formed UTF-8 (RFC 3629:
+ * no overlong forms, no surrogates); @len where all are */
+size_t text_utf8_prefix(const void *data, size_t len);
+
+/* text_is_utf8 - whether @len bytes are well-formed UTF-8 */
 bool text_is_utf8(const void *data, size_t len);
 
 /* text_nearest - the one of @n @candidates that @word was probably meant to be: the fewest changes of a letter, at most
