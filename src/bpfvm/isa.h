@@ -6,8 +6,8 @@
 
 #include "bpfvm/insn.h"
 
-/* Legality of encodings: one row for each instruction of RFC 9669. What is not in the table is no instruction. The
- * decoder, the assembler, the disassembler and the documentation all go by it. */
+/* Legality of encodings: one row for each instruction of RFC 9669. What is not in the table is no instruction. Decoder,
+ * assembler and disassembler all go by it. */
 
 /* What a field of an instruction may hold. */
 enum isa_rule {
@@ -53,6 +53,3 @@ const struct isa_row *isa_find(struct isa_slot slot);
 /* isa_find_insn - the row that encodes a decoded instruction (kind, op, size, from, flags); NULL if there is none.
  * INSN_TAIL has none. */
 const struct isa_row *isa_find_insn(const struct insn *insn);
-
-/* isa_table - all rows, ascending by opcode */
-const struct isa_row *isa_table(size_t *ret_n);
