@@ -5,18 +5,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The functions that a program may call by number. One table with prototype, cost and profiles: the verifier checks
- * calls by it, the interpreter carries them out, the documentation is generated from it. Those that the Linux kernel
+/* The functions that a program may call by number. One table with prototype and profiles: the verifier checks calls by
+ * it, the interpreter carries them out; what they cost is in cost.h. Those that the Linux kernel
  * has too keep its numbers and meaning. */
 
 enum helper_arg {
-        HELPER_ARG_NONE,   /* not read */
-        HELPER_ARG_SCALAR, /* any scalar */
-        HELPER_ARG_MAP,    /* handle of a map of one of the kinds in @map_kinds */
-        HELPER_ARG_KEY,    /* initialised memory of that map's key_size */
-        HELPER_ARG_VALUE,  /* initialised memory of that map's value_size */
-        HELPER_ARG_READ,   /* initialised memory; the next argument is its size */
-        HELPER_ARG_SIZE,   /* bytes of the argument before: at least 1 (as unsigned 32 bits), at most HELPER_SIZE_MAX */
+        HELPER_ARG_NONE,     /* not read */
+        HELPER_ARG_SCALAR,   /* any scalar */
+        HELPER_ARG_OPTIONAL, /* a scalar, or not initialised: read, but only to be shown */
+        HELPER_ARG_MAP,      /* handle of a map of one of the kinds in @map_kinds */
+        HELPER_ARG_KEY,      /* initialised memory of that map's key_size */
+        HELPER_ARG_VALUE,    /* initialised memory of that map's value_size */
+        HELPER_ARG_READ,     /* initialised memory; the next argument is its size */
+        HELPER_ARG_SIZE,     /* bytes of the argument before: 1 to HELPER_SIZE_MAX, as an unsigned 64-bit number */
+        HELPER_ARG_SIZE_OR_0 /* as HELPER_ARG_SIZE, or 0 */
 };
 
 #define HELPER_ARGS     5
@@ -70,5 +72,5 @@ const struct helper *helper_table(size_t *ret_n);
 /* helper_index - position of an entry in the table: what cost tables are indexed by */
 size_t helper_index(const struct helper *helper);
 
-/* helper_arity - arguments that it reads: the first so many of r1..r5 */
+/* helper_arity - arguments that have to be there: the first so many of r1..r5 */
 unsigned helper_arity(const struct helper *helper);

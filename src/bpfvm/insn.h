@@ -97,7 +97,7 @@ struct insn {
         uint8_t op;    /* enum of its kind, else 0 */
         uint8_t dst;   /* register; 0 where there is none */
         uint8_t src;   /* register; 0 where there is none */
-        uint8_t size;  /* bytes: 4 or 8 (ALU, branch), 2, 4, 8 (swap), 1 to 8 (memory); else 0 */
+        uint8_t size;  /* bytes: 4 or 8 (ALU, branch), 2, 4, 8 (swap), 1 to 8 (memory); jump 4 if far, else 8; else 0 */
         uint8_t from;  /* bytes of ALU_MOVSX's source: 1, 2 or 4; else 0 */
         uint8_t flags; /* enum insn_flag */
         uint8_t unused;

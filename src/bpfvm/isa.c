@@ -1,166 +1,201 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bpfvm/isa.h"
 
+#include <errno.h>
+
 #include "base/macro.h"
+#include "base/span.h"
 
-/* The fields dst, src, offset and imm of a row, then the value of the one that selects (0 where none does). */
-#define FIELDS(d, s, o, i, value) .dst = ISA_##d, .src = ISA_##s, .offset = ISA_##o, .imm = ISA_##i, .select = (value)
-#define INSN(...)                 .insn = {__VA_ARGS__}
-#define OPCODE(code, ...)                                                                                              \
-        [code] = {.n = ARRAY_SIZE(((const struct isa_row[]){__VA_ARGS__})), .rows = (const struct isa_row[]){__VA_ARGS__}}
+/* Rules of dst, src, offset and imm; the value of the field that selects (0 where none does); the RFC's group; then the
+ * decoded form. */
+#define ROW(dst_, src_, offset_, imm_, select_, group_, ...)                                                           \
+        {                                                                                                              \
+                .dst = ISA_##dst_, .src = ISA_##src_, .offset = ISA_##offset_, .imm = ISA_##imm_, .select = (select_), \
+                .group = (group_), .insn = {                                                                           \
+                        __VA_ARGS__                                                                                    \
+                }                                                                                                      \
+        }
+#define REFUSED(why, subtype, group_)                                                                                  \
+        {                                                                                                              \
+                .src = ISA_SELECT, .select = (subtype), .group = (group_), .refusal = (why)                            \
+        }
 
-/* Opcode bits: class in the low three, operand source in the next, operation or mode and size above. */
-#define CLASS_ALU   0x04
-#define CLASS_ALU64 0x07
-#define SOURCE_X    0x08
+/* Arithmetic with an immediate (K) or a register (X). The offset is reserved, or (KO, XO) selects the operation. */
+#define K(op_, size_, group_)                                                                                          \
+        ROW(WRITE, ZERO, ZERO, ANY, 0, group_, .kind = INSN_ALU, .op = ALU_##op_, .size = (size_), .flags = INSN_IMM)
+#define X(op_, size_, group_)                                                                                          \
+        ROW(WRITE, READ, ZERO, ZERO, 0, group_, .kind = INSN_ALU, .op = ALU_##op_, .size = (size_))
+#define KO(op_, size_, offset_, group_)                                                                                \
+        ROW(WRITE, ZERO, SELECT, ANY, offset_, group_, .kind = INSN_ALU, .op = ALU_##op_, .size = (size_),             \
+            .flags = INSN_IMM)
+#define XO(op_, size_, offset_, group_)                                                                                \
+        ROW(WRITE, READ, SELECT, ZERO, offset_, group_, .kind = INSN_ALU, .op = ALU_##op_, .size = (size_))
+#define MOVSX(size_, from_, group_)                                                                                    \
+        ROW(WRITE, READ, SELECT, ZERO, 8 * (from_), group_, .kind = INSN_ALU, .op = ALU_MOVSX, .size = (size_),        \
+            .from = (from_))
+#define NEG(size_, group_) ROW(WRITE, ZERO, ZERO, ZERO, 0, group_, .kind = INSN_ALU, .op = ALU_NEG, .size = (size_))
+#define SWAP(op_, size_, group_)                                                                                       \
+        ROW(WRITE, ZERO, ZERO, SELECT, 8 * (size_), group_, .kind = INSN_SWAP, .op = SWAP_##op_, .size = (size_))
+#define SWAPS(op_) SWAP(op_, 2, "base32"), SWAP(op_, 4, "base32"), SWAP(op_, 8, "base64")
 
-/* An operation on a register and an immediate (K) or another register (X), in one width. */
-#define ALU_K(code, op_, bytes, o, value, group_)                                                                      \
-        {(code), FIELDS(WRITE, ZERO, o, ANY, value), .group = (group_),                                                \
-         INSN(.kind = INSN_ALU, .op = (op_), .size = (bytes), .flags = INSN_IMM)}
-#define ALU_X(code, op_, bytes, o, value, group_)                                                                      \
-        {(code), FIELDS(WRITE, READ, o, ZERO, value), .group = (group_),                                               \
-         INSN(.kind = INSN_ALU, .op = (op_), .size = (bytes))}
-#define ALU_SX(code, bytes, from_, group_)                                                                             \
-        {(code), FIELDS(WRITE, READ, SELECT, ZERO, 8 * (from_)), .group = (group_),                                    \
-         INSN(.kind = INSN_ALU, .op = ALU_MOVSX, .size = (bytes), .from = (from_))}
+#define JK(op_, size_, group_)                                                                                         \
+        ROW(READ, ZERO, ANY, ANY, 0, group_, .kind = INSN_BRANCH, .op = BRANCH_##op_, .size = (size_),                 \
+            .flags = INSN_IMM)
+#define JX(op_, size_, group_)                                                                                         \
+        ROW(READ, READ, ANY, ZERO, 0, group_, .kind = INSN_BRANCH, .op = BRANCH_##op_, .size = (size_))
+#define CALL(subtype, kind_) ROW(ZERO, SELECT, ZERO, ANY, subtype, "base32", .kind = (kind_))
 
-/* One operation: its offset field is reserved. */
-#define PLAIN(code, op, g32, g64)                                                                                      \
-        OPCODE(CLASS_ALU | (code), ALU_K(CLASS_ALU | (code), op, 4, ZERO, 0, g32)),                                    \
-        OPCODE(CLASS_ALU | SOURCE_X | (code), ALU_X(CLASS_ALU | SOURCE_X | (code), op, 4, ZERO, 0, g32)),              \
-        OPCODE(CLASS_ALU64 | (code), ALU_K(CLASS_ALU64 | (code), op, 8, ZERO, 0, g64)),                                \
-        OPCODE(CLASS_ALU64 | SOURCE_X | (code), ALU_X(CLASS_ALU64 | SOURCE_X | (code), op, 8, ZERO, 0, g64))
+#define LOAD(size_, flags_, group_)                                                                                    \
+        ROW(WRITE, READ, ANY, ZERO, 0, group_, .kind = INSN_LOAD, .size = (size_), .flags = (flags_))
+#define STK(size_, group_) ROW(READ, ZERO, ANY, ANY, 0, group_, .kind = INSN_STORE, .size = (size_), .flags = INSN_IMM)
+#define STX(size_, group_) ROW(READ, READ, ANY, ZERO, 0, group_, .kind = INSN_STORE, .size = (size_))
+#define WIDE(subtype, op_) ROW(WRITE, SELECT, ZERO, ANY, subtype, "base64", .kind = INSN_WIDE, .op = (op_))
 
-/* An unsigned and a signed operation: offset 0 and 1. */
-#define SIGNED(code, op, sop)                                                                                          \
-        OPCODE(CLASS_ALU | (code), ALU_K(CLASS_ALU | (code), op, 4, SELECT, 0, "divmul32"),                            \
-               ALU_K(CLASS_ALU | (code), sop, 4, SELECT, 1, "divmul32")),                                              \
-        OPCODE(CLASS_ALU | SOURCE_X | (code), ALU_X(CLASS_ALU | SOURCE_X | (code), op, 4, SELECT, 0, "divmul32"),      \
-               ALU_X(CLASS_ALU | SOURCE_X | (code), sop, 4, SELECT, 1, "divmul32")),                                   \
-        OPCODE(CLASS_ALU64 | (code), ALU_K(CLASS_ALU64 | (code), op, 8, SELECT, 0, "divmul64"),                        \
-               ALU_K(CLASS_ALU64 | (code), sop, 8, SELECT, 1, "divmul64")),                                            \
-        OPCODE(CLASS_ALU64 | SOURCE_X | (code), ALU_X(CLASS_ALU64 | SOURCE_X | (code), op, 8, SELECT, 0, "divmul64"),  \
-               ALU_X(CLASS_ALU64 | SOURCE_X | (code), sop, 8, SELECT, 1, "divmul64"))
+/* With FETCH the old value comes back in src, so src has to be writable; compare-and-exchange returns it in r0. */
+#define ATOMIC(src_, value, op_, size_, flags_, group_)                                                                \
+        ROW(READ, src_, ANY, SELECT, value, group_, .kind = INSN_ATOMIC, .op = ATOMIC_##op_, .size = (size_),          \
+            .flags = (flags_))
+#define ATOMIC_PAIR(value, op_, size_, group_)                                                                         \
+        ATOMIC(READ, value, op_, size_, 0, group_), ATOMIC(WRITE, (value) | 1, op_, size_, INSN_FETCH, group_)
+#define ATOMICS(size_, group_)                                                                                         \
+        ATOMIC_PAIR(0x00, ADD, size_, group_), ATOMIC_PAIR(0x40, OR, size_, group_),                                   \
+                ATOMIC_PAIR(0x50, AND, size_, group_), ATOMIC_PAIR(0xa0, XOR, size_, group_),                          \
+                ATOMIC(WRITE, 0xe1, XCHG, size_, INSN_FETCH, group_),                                                  \
+                ATOMIC(READ, 0xf1, CMPXCHG, size_, INSN_FETCH, group_)
 
-#define SWAP_ROW(code, op_, bytes, group_)                                                                             \
-        {(code), FIELDS(WRITE, ZERO, ZERO, SELECT, 8 * (bytes)), .group = (group_),                                    \
-         INSN(.kind = INSN_SWAP, .op = (op_), .size = (bytes))}
-#define SWAP(code, op)                                                                                                 \
-        OPCODE(code, SWAP_ROW(code, op, 2, "base32"), SWAP_ROW(code, op, 4, "base32"), SWAP_ROW(code, op, 8, "base64"))
+#define NO_DESCRIPTOR "maps have no file descriptors here; name the map by its index (src 5 or 6)"
 
-#define BRANCH_K(code, op_, bytes, group_)                                                                             \
-        OPCODE(code, {(code), FIELDS(READ, ZERO, ANY, ANY, 0), .group = (group_),                                      \
-                      INSN(.kind = INSN_BRANCH, .op = (op_), .size = (bytes), .flags = INSN_IMM)})
-#define BRANCH_X(code, op_, bytes, group_)                                                                             \
-        OPCODE(code, {(code), FIELDS(READ, READ, ANY, ZERO, 0), .group = (group_),                                     \
-                      INSN(.kind = INSN_BRANCH, .op = (op_), .size = (bytes))})
-#define BRANCH(code, op)                                                                                               \
-        BRANCH_K(0x05 | (code), op, 8, "base64"), BRANCH_X(0x0d | (code), op, 8, "base64"),                            \
-                BRANCH_K(0x06 | (code), op, 4, "base32"), BRANCH_X(0x0e | (code), op, 4, "base32")
-
-#define LOAD(code, bytes, flags_, group_)                                                                              \
-        OPCODE(code, {(code), FIELDS(WRITE, READ, ANY, ZERO, 0), .group = (group_),                                    \
-                      INSN(.kind = INSN_LOAD, .size = (bytes), .flags = (flags_))})
-#define STORE_K(code, bytes, group_)                                                                                   \
-        OPCODE(code, {(code), FIELDS(READ, ZERO, ANY, ANY, 0), .group = (group_),                                      \
-                      INSN(.kind = INSN_STORE, .size = (bytes), .flags = INSN_IMM)})
-#define STORE_X(code, bytes, group_)                                                                                   \
-        OPCODE(code, {(code), FIELDS(READ, READ, ANY, ZERO, 0), .group = (group_),                                     \
-                      INSN(.kind = INSN_STORE, .size = (bytes))})
-
-/* With FETCH the old value comes back in src, which therefore has to be a register that may be written; the exchange
- * with comparison returns it in r0 instead. */
-#define ATOMIC_ROW(code, s, value, op_, bytes, flags_, group_)                                                         \
-        {(code), FIELDS(READ, s, ANY, SELECT, value), .group = (group_),                                               \
-         INSN(.kind = INSN_ATOMIC, .op = (op_), .size = (bytes), .flags = (flags_))}
-#define ATOMIC_PAIR(code, value, op, bytes, group)                                                                     \
-        ATOMIC_ROW(code, READ, value, op, bytes, 0, group),                                                            \
-                ATOMIC_ROW(code, WRITE, (value) | 1, op, bytes, INSN_FETCH, group)
-#define ATOMIC(code, bytes, group)                                                                                     \
-        OPCODE(code, ATOMIC_PAIR(code, 0x00, ATOMIC_ADD, bytes, group),                                                \
-               ATOMIC_PAIR(code, 0x40, ATOMIC_OR, bytes, group), ATOMIC_PAIR(code, 0x50, ATOMIC_AND, bytes, group),    \
-               ATOMIC_PAIR(code, 0xa0, ATOMIC_XOR, bytes, group),                                                      \
-               ATOMIC_ROW(code, WRITE, 0xe1, ATOMIC_XCHG, bytes, INSN_FETCH, group),                                   \
-               ATOMIC_ROW(code, READ, 0xf1, ATOMIC_CMPXCHG, bytes, INSN_FETCH, group))
-
-#define WIDE(subtype, op_, refusal_)                                                                                   \
-        {0x18, FIELDS(WRITE, SELECT, ZERO, ANY, subtype), .group = "base64", .refusal = (refusal_),                    \
-         INSN(.kind = INSN_WIDE, .op = (op_))}
-
-#define CALL(subtype, kind_, refusal_)                                                                                 \
-        {0x85, FIELDS(ZERO, SELECT, ZERO, ANY, subtype), .group = "base32", .refusal = (refusal_), INSN(.kind = (kind_))}
-
-static const char no_descriptor[] = "maps have no file descriptors here; name the map by its index (src 5 or 6)";
+#define AT(opcode, ...)                                                                                                \
+        [opcode] = {ARRAY_SIZE(((const struct isa_row[]){__VA_ARGS__})), (const struct isa_row[]){__VA_ARGS__}}
 
 static const struct {
         size_t n;
         const struct isa_row *rows;
 } by_opcode[256] = {
-        PLAIN(0x00, ALU_ADD, "base32", "base64"),
-        PLAIN(0x10, ALU_SUB, "base32", "base64"),
-        PLAIN(0x20, ALU_MUL, "divmul32", "divmul64"),
-        SIGNED(0x30, ALU_DIV, ALU_SDIV),
-        PLAIN(0x40, ALU_OR, "base32", "base64"),
-        PLAIN(0x50, ALU_AND, "base32", "base64"),
-        PLAIN(0x60, ALU_LSH, "base32", "base64"),
-        PLAIN(0x70, ALU_RSH, "base32", "base64"),
-        SIGNED(0x90, ALU_MOD, ALU_SMOD),
-        PLAIN(0xa0, ALU_XOR, "base32", "base64"),
-        PLAIN(0xc0, ALU_ARSH, "base32", "base64"),
-        OPCODE(0xb4, ALU_K(0xb4, ALU_MOV, 4, ZERO, 0, "base32")),
-        OPCODE(0xb7, ALU_K(0xb7, ALU_MOV, 8, ZERO, 0, "base64")),
-        OPCODE(0xbc, ALU_X(0xbc, ALU_MOV, 4, SELECT, 0, "base32"), ALU_SX(0xbc, 4, 1, "base32"),
-               ALU_SX(0xbc, 4, 2, "base32")),
-        OPCODE(0xbf, ALU_X(0xbf, ALU_MOV, 8, SELECT, 0, "base64"), ALU_SX(0xbf, 8, 1, "base64"),
-               ALU_SX(0xbf, 8, 2, "base64"), ALU_SX(0xbf, 8, 4, "base64")),
-        OPCODE(0x84, {0x84, FIELDS(WRITE, ZERO, ZERO, ZERO, 0), .group = "base32",
-                      INSN(.kind = INSN_ALU, .op = ALU_NEG, .size = 4)}),
-        OPCODE(0x87, {0x87, FIELDS(WRITE, ZERO, ZERO, ZERO, 0), .group = "base64",
-                      INSN(.kind = INSN_ALU, .op = ALU_NEG, .size = 8)}),
+        AT(0x04, K(ADD, 4, "base32")),
+        AT(0x0c, X(ADD, 4, "base32")),
+        AT(0x07, K(ADD, 8, "base64")),
+        AT(0x0f, X(ADD, 8, "base64")),
+        AT(0x14, K(SUB, 4, "base32")),
+        AT(0x1c, X(SUB, 4, "base32")),
+        AT(0x17, K(SUB, 8, "base64")),
+        AT(0x1f, X(SUB, 8, "base64")),
+        AT(0x24, K(MUL, 4, "divmul32")),
+        AT(0x2c, X(MUL, 4, "divmul32")),
+        AT(0x27, K(MUL, 8, "divmul64")),
+        AT(0x2f, X(MUL, 8, "divmul64")),
+        AT(0x44, K(OR, 4, "base32")),
+        AT(0x4c, X(OR, 4, "base32")),
+        AT(0x47, K(OR, 8, "base64")),
+        AT(0x4f, X(OR, 8, "base64")),
+        AT(0x54, K(AND, 4, "base32")),
+        AT(0x5c, X(AND, 4, "base32")),
+        AT(0x57, K(AND, 8, "base64")),
+        AT(0x5f, X(AND, 8, "base64")),
+        AT(0x64, K(LSH, 4, "base32")),
+        AT(0x6c, X(LSH, 4, "base32")),
+        AT(0x67, K(LSH, 8, "base64")),
+        AT(0x6f, X(LSH, 8, "base64")),
+        AT(0x74, K(RSH, 4, "base32")),
+        AT(0x7c, X(RSH, 4, "base32")),
+        AT(0x77, K(RSH, 8, "base64")),
+        AT(0x7f, X(RSH, 8, "base64")),
+        AT(0xa4, K(XOR, 4, "base32")),
+        AT(0xac, X(XOR, 4, "base32")),
+        AT(0xa7, K(XOR, 8, "base64")),
+        AT(0xaf, X(XOR, 8, "base64")),
+        AT(0xc4, K(ARSH, 4, "base32")),
+        AT(0xcc, X(ARSH, 4, "base32")),
+        AT(0xc7, K(ARSH, 8, "base64")),
+        AT(0xcf, X(ARSH, 8, "base64")),
+        AT(0x34, KO(DIV, 4, 0, "divmul32"), KO(SDIV, 4, 1, "divmul32")),
+        AT(0x3c, XO(DIV, 4, 0, "divmul32"), XO(SDIV, 4, 1, "divmul32")),
+        AT(0x37, KO(DIV, 8, 0, "divmul64"), KO(SDIV, 8, 1, "divmul64")),
+        AT(0x3f, XO(DIV, 8, 0, "divmul64"), XO(SDIV, 8, 1, "divmul64")),
+        AT(0x94, KO(MOD, 4, 0, "divmul32"), KO(SMOD, 4, 1, "divmul32")),
+        AT(0x9c, XO(MOD, 4, 0, "divmul32"), XO(SMOD, 4, 1, "divmul32")),
+        AT(0x97, KO(MOD, 8, 0, "divmul64"), KO(SMOD, 8, 1, "divmul64")),
+        AT(0x9f, XO(MOD, 8, 0, "divmul64"), XO(SMOD, 8, 1, "divmul64")),
+        AT(0xb4, K(MOV, 4, "base32")),
+        AT(0xbc, XO(MOV, 4, 0, "base32"), MOVSX(4, 1, "base32"), MOVSX(4, 2, "base32")),
+        AT(0xb7, K(MOV, 8, "base64")),
+        AT(0xbf, XO(MOV, 8, 0, "base64"), MOVSX(8, 1, "base64"), MOVSX(8, 2, "base64"), MOVSX(8, 4, "base64")),
+        AT(0x84, NEG(4, "base32")),
+        AT(0x87, NEG(8, "base64")),
+        AT(0xd4, SWAPS(LE)),
+        AT(0xdc, SWAPS(BE)),
+        AT(0xd7, SWAPS(ALWAYS)),
 
-        SWAP(0xd4, SWAP_LE),
-        SWAP(0xdc, SWAP_BE),
-        SWAP(0xd7, SWAP_ALWAYS),
+        AT(0x05, ROW(ZERO, ZERO, ANY, ZERO, 0, "base32", .kind = INSN_JUMP, .size = 8)),
+        AT(0x06, ROW(ZERO, ZERO, ZERO, ANY, 0, "base32", .kind = INSN_JUMP, .size = 4)),
+        AT(0x15, JK(EQ, 8, "base64")),
+        AT(0x1d, JX(EQ, 8, "base64")),
+        AT(0x16, JK(EQ, 4, "base32")),
+        AT(0x1e, JX(EQ, 4, "base32")),
+        AT(0x25, JK(GT, 8, "base64")),
+        AT(0x2d, JX(GT, 8, "base64")),
+        AT(0x26, JK(GT, 4, "base32")),
+        AT(0x2e, JX(GT, 4, "base32")),
+        AT(0x35, JK(GE, 8, "base64")),
+        AT(0x3d, JX(GE, 8, "base64")),
+        AT(0x36, JK(GE, 4, "base32")),
+        AT(0x3e, JX(GE, 4, "base32")),
+        AT(0x45, JK(SET, 8, "base64")),
+        AT(0x4d, JX(SET, 8, "base64")),
+        AT(0x46, JK(SET, 4, "base32")),
+        AT(0x4e, JX(SET, 4, "base32")),
+        AT(0x55, JK(NE, 8, "base64")),
+        AT(0x5d, JX(NE, 8, "base64")),
+        AT(0x56, JK(NE, 4, "base32")),
+        AT(0x5e, JX(NE, 4, "base32")),
+        AT(0x65, JK(SGT, 8, "base64")),
+        AT(0x6d, JX(SGT, 8, "base64")),
+        AT(0x66, JK(SGT, 4, "base32")),
+        AT(0x6e, JX(SGT, 4, "base32")),
+        AT(0x75, JK(SGE, 8, "base64")),
+        AT(0x7d, JX(SGE, 8, "base64")),
+        AT(0x76, JK(SGE, 4, "base32")),
+        AT(0x7e, JX(SGE, 4, "base32")),
+        AT(0xa5, JK(LT, 8, "base64")),
+        AT(0xad, JX(LT, 8, "base64")),
+        AT(0xa6, JK(LT, 4, "base32")),
+        AT(0xae, JX(LT, 4, "base32")),
+        AT(0xb5, JK(LE, 8, "base64")),
+        AT(0xbd, JX(LE, 8, "base64")),
+        AT(0xb6, JK(LE, 4, "base32")),
+        AT(0xbe, JX(LE, 4, "base32")),
+        AT(0xc5, JK(SLT, 8, "base64")),
+        AT(0xcd, JX(SLT, 8, "base64")),
+        AT(0xc6, JK(SLT, 4, "base32")),
+        AT(0xce, JX(SLT, 4, "base32")),
+        AT(0xd5, JK(SLE, 8, "base64")),
+        AT(0xdd, JX(SLE, 8, "base64")),
+        AT(0xd6, JK(SLE, 4, "base32")),
+        AT(0xde, JX(SLE, 4, "base32")),
+        AT(0x85, CALL(0, INSN_CALL_HELPER), CALL(1, INSN_CALL_LOCAL),
+           REFUSED("helpers have no BTF ids here; call them by number (src 0)", 2, "base32")),
+        AT(0x95, ROW(ZERO, ZERO, ZERO, ZERO, 0, "base32", .kind = INSN_EXIT)),
 
-        OPCODE(0x05, {0x05, FIELDS(ZERO, ZERO, ANY, ZERO, 0), .group = "base32", INSN(.kind = INSN_JUMP, .size = 8)}),
-        OPCODE(0x06, {0x06, FIELDS(ZERO, ZERO, ZERO, ANY, 0), .group = "base32", INSN(.kind = INSN_JUMP, .size = 4)}),
-        BRANCH(0x10, BRANCH_EQ),
-        BRANCH(0x20, BRANCH_GT),
-        BRANCH(0x30, BRANCH_GE),
-        BRANCH(0x40, BRANCH_SET),
-        BRANCH(0x50, BRANCH_NE),
-        BRANCH(0x60, BRANCH_SGT),
-        BRANCH(0x70, BRANCH_SGE),
-        BRANCH(0xa0, BRANCH_LT),
-        BRANCH(0xb0, BRANCH_LE),
-        BRANCH(0xc0, BRANCH_SLT),
-        BRANCH(0xd0, BRANCH_SLE),
-        OPCODE(0x85, CALL(0, INSN_CALL_HELPER, NULL), CALL(1, INSN_CALL_LOCAL, NULL),
-               CALL(2, INSN_CALL_HELPER, "helpers have no BTF ids here; call them by number (src 0)")),
-        OPCODE(0x95, {0x95, FIELDS(ZERO, ZERO, ZERO, ZERO, 0), .group = "base32", INSN(.kind = INSN_EXIT)}),
-
-        LOAD(0x71, 1, 0, "base32"),
-        LOAD(0x69, 2, 0, "base32"),
-        LOAD(0x61, 4, 0, "base32"),
-        LOAD(0x79, 8, 0, "base64"),
-        LOAD(0x91, 1, INSN_SIGNED, "base32"),
-        LOAD(0x89, 2, INSN_SIGNED, "base32"),
-        LOAD(0x81, 4, INSN_SIGNED, "base32"),
-        STORE_K(0x72, 1, "base32"),
-        STORE_K(0x6a, 2, "base32"),
-        STORE_K(0x62, 4, "base32"),
-        STORE_K(0x7a, 8, "base64"),
-        STORE_X(0x73, 1, "base32"),
-        STORE_X(0x6b, 2, "base32"),
-        STORE_X(0x63, 4, "base32"),
-        STORE_X(0x7b, 8, "base64"),
-        ATOMIC(0xc3, 4, "atomic32"),
-        ATOMIC(0xdb, 8, "atomic64"),
-        OPCODE(0x18, WIDE(0, WIDE_CONSTANT, NULL), WIDE(1, WIDE_MAP, no_descriptor), WIDE(2, WIDE_MAP_VALUE, no_descriptor),
-               WIDE(3, WIDE_CONSTANT, "there are no platform variables here"),
-               WIDE(4, WIDE_CONSTANT, "there are no pointers to code here"), WIDE(5, WIDE_MAP, NULL),
-               WIDE(6, WIDE_MAP_VALUE, NULL)),
+        AT(0x71, LOAD(1, 0, "base32")),
+        AT(0x69, LOAD(2, 0, "base32")),
+        AT(0x61, LOAD(4, 0, "base32")),
+        AT(0x79, LOAD(8, 0, "base64")),
+        AT(0x91, LOAD(1, INSN_SIGNED, "base32")),
+        AT(0x89, LOAD(2, INSN_SIGNED, "base32")),
+        AT(0x81, LOAD(4, INSN_SIGNED, "base32")),
+        AT(0x72, STK(1, "base32")),
+        AT(0x6a, STK(2, "base32")),
+        AT(0x62, STK(4, "base32")),
+        AT(0x7a, STK(8, "base64")),
+        AT(0x73, STX(1, "base32")),
+        AT(0x6b, STX(2, "base32")),
+        AT(0x63, STX(4, "base32")),
+        AT(0x7b, STX(8, "base64")),
+        AT(0xc3, ATOMICS(4, "atomic32")),
+        AT(0xdb, ATOMICS(8, "atomic64")),
+        AT(0x18, WIDE(0, WIDE_CONSTANT), REFUSED(NO_DESCRIPTOR, 1, "base64"), REFUSED(NO_DESCRIPTOR, 2, "base64"),
+           REFUSED("there are no platform variables here", 3, "base64"),
+           REFUSED("there are no pointers to code here", 4, "base64"), WIDE(5, WIDE_MAP), WIDE(6, WIDE_MAP_VALUE)),
 };
 
 struct isa_slot isa_slot_get(const uint8_t *bytes)
@@ -206,16 +241,18 @@ const struct isa_row *isa_find(struct isa_slot slot)
         return NULL;
 }
 
-const struct isa_row *isa_find_insn(const struct insn *insn)
+int isa_find_insn(const struct insn *insn, const struct isa_row **ret)
 {
-        for (unsigned opcode = 0; opcode < 256; opcode++)
+        for (int opcode = 0; opcode < 256; opcode++)
                 for (size_t i = 0; i < by_opcode[opcode].n; i++) {
                         const struct isa_row *row = &by_opcode[opcode].rows[i];
 
                         if (!row->refusal && row->insn.kind == insn->kind && row->insn.op == insn->op &&
                             row->insn.size == insn->size && row->insn.from == insn->from &&
-                            row->insn.flags == insn->flags)
-                                return row;
+                            row->insn.flags == insn->flags) {
+                                *ret = row;
+                                return opcode;
+                        }
                 }
-        return NULL;
+        return -ENOENT;
 }

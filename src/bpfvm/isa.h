@@ -19,7 +19,6 @@ enum isa_rule {
 };
 
 struct isa_row {
-        uint8_t opcode;
         uint8_t dst, src, offset, imm; /* enum isa_rule */
         int32_t select;                /* the value of the field with ISA_SELECT; at most one field has it */
         const char *group;             /* conformance group of the RFC */
@@ -50,6 +49,8 @@ const struct isa_row *isa_rows(uint8_t opcode, size_t *ret_n);
 /* isa_find - the row whose opcode and selecting field @slot has; NULL if there is none */
 const struct isa_row *isa_find(struct isa_slot slot);
 
-/* isa_find_insn - the row that encodes a decoded instruction (kind, op, size, from, flags); NULL if there is none.
- * INSN_TAIL has none. */
-const struct isa_row *isa_find_insn(const struct insn *insn);
+/* isa_find_insn - how a decoded instruction is encoded, by its kind, op, size, from and flags
+ *
+ * Return: its opcode, with the row in @ret; -ENOENT if nothing encodes it (INSN_TAIL, or fields that do not fit).
+ */
+int isa_find_insn(const struct insn *insn, const struct isa_row **ret);

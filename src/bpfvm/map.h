@@ -18,14 +18,16 @@ enum map_kind {
         MAP_KINDS
 };
 
-#define MAP_NAME_MAX 64
+#define MAP_NAME_MAX  64
+#define MAP_KEY_MAX   512                 /* bytes of a key */
+#define MAP_BYTES_MAX (UINT64_C(1) << 30) /* of keys and values together, or of a ring */
 
 struct map_def {
         char name[MAP_NAME_MAX];
         enum map_kind kind;
-        uint32_t key_size;    /* bytes; array 4, ring 0 */
+        uint32_t key_size;    /* bytes; array 4, hash 1 to MAP_KEY_MAX, ring 0 */
         uint32_t value_size;  /* bytes; ring 0 */
-        uint32_t max_entries; /* entries; ring: bytes, a power of two */
+        uint32_t max_entries; /* entries; ring: bytes, a power of two from 4096 on */
         bool is_read_only;    /* programs may not write its values (.rodata) */
         bool is_global;       /* a section of global variables: an array with one entry, its address taken directly */
         struct span initial;  /* first bytes of entry 0; the rest is zero; borrowed from the object */
@@ -40,5 +42,6 @@ const char *map_kind_name(enum map_kind kind);
  */
 int map_check(const struct map_def *def, struct fault *fault);
 
-/* map_bytes - memory that its keys and values take, in bytes (no bookkeeping); never wraps for a checked definition */
+/* map_bytes - bytes of its keys and values (an array's keys take none), or of its ring; without bookkeeping. Saturates
+ * for a definition that map_check() refuses. */
 uint64_t map_bytes(const struct map_def *def);

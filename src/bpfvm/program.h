@@ -19,7 +19,7 @@
 struct context_range {
         uint32_t offset, size; /* bytes */
         bool is_writable;
-        bool is_field; /* a field: accesses are aligned to their size, and a write covers it wholly */
+        bool is_aligned; /* accesses start at a multiple of their size, counted from the context's start */
 };
 
 #define CONTEXT_RANGES_MAX 32
@@ -73,7 +73,7 @@ struct object {
         uint32_t n_maps;
         struct program **programs; /* in the order of the file */
         uint32_t n_programs;
-        void *storage; /* what strings and initial values point into */
+        struct object_block *blocks; /* what strings and initial values point into */
 };
 
 void object_free(struct object *object);
