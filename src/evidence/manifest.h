@@ -102,6 +102,8 @@ struct manifest_options {
         bool is_short; /* merge the manifest's `short` */
         size_t n_overrides;
         const char *const *overrides; /* each "path=value", as written: "workload.duration=5s", "rounds=8", "seed=1" */
+        const char *inputs; /* folder in which includes are looked for, relative to the manifest's; NULL: that one. In
+                             * an archive the manifest is data/manifest.yaml and its includes are below data/inputs */
 };
 
 /* manifest_load - read a manifest and all it includes, merge, and check

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/ip.h"
+
+#include <arpa/inet.h>
+#include <linux/if_addr.h>
+#include <netlink/addr.h>
+#include <netlink/route/addr.h>
+#include <netlink/route/neighbour.h>
+#include <netlink/route/route.h>
+#include <stdio.h>
+
+#include "base/number.h"
+#include "sys/netlink-internal.h"
+
+#define WHAT_MAX 192
+
+DEFINE_CLEANUP(struct nl_addr *, nl_addr_put)
+#define _cleanup_nl_addr_ _cleanup_(nl_addr_put_cleanup)
+
+DEFINE_CLEANUP(struct rtnl_addr *, rtnl_addr_put)
+#define _cleanup_rtnl_addr_ _cleanup_(rtnl_addr_put_cleanup)
+
+DEFINE_CLEANUP(struct rtnl_route *, rtnl_route_put)
+#define _cleanup_rtnl_route_ _cleanup_(rtnl_route_put_cleanup)
+
+DEFINE_CLEANUP(struct rtnl_neigh *, rtnl_neigh_put)
+#define _cleanup_rtnl_neigh_ _cleanup_(rtnl_neigh_put_cleanup)
+
+static unsigned width_bits(int family)
+{
+        return family == AF_INET ? 32 : 128;
+}
+
+int ip_prefix_parse(const char *text, struct ip_prefix *ret)
+{
+        const char *slash = strchr(text, '/');
+        size_t len = slash ? (size_t)(slash - text) : strlen(text);
+        char address[INET6_ADDRSTRLEN];
+        struct ip_prefix prefix = {0};
+        uint64_t length;
+
+        if (len >= sizeof(address))
+                return -EINVAL;
+        memcpy(address, text, len);
+        address[len] = '\0';
+        prefix.family = strchr(address, ':') ? AF_INET6 : AF_INET;
+        if (inet_pton(prefix.family, address, prefix.bytes) != 1)
+                return -EINVAL;
+        length = width_bits(prefix.family);
+        if (slash && (number_parse_u64(span_of_text(slash + 1), &length) < 0 || length > width_bits(prefix.family)))
+                return -EINVAL;
+        prefix.length_bits = (unsigned)length;
+        *ret = prefix;
+        return 0;
+}
+
+char *ip_prefix_format(const struct ip_prefix *prefix, char buf[static IP_TEXT_MAX])
+{
+        char address[INET6_ADDRSTRLEN] = "?";
+
+        inet_ntop(prefix->family, prefix->bytes, address, sizeof(address));
+        snprintf(buf, IP_TEXT_MAX, "%s/%u", address, prefix->length_bits);
+        return buf;
+}
+
+bool ip_prefix_contains(const struct ip_prefix *prefix, const struct ip_prefix *address)
+{
+        unsigned whole = prefix->length_bits / 8, rest = prefix->length_bits % 8;
+
+        if (prefix->family != address->family || memcmp(prefix->bytes, address->bytes, whole) != 0)
+                return false;
+        return rest == 0 || (prefix->bytes[whole] ^ address->bytes[whole]) >> (8 - rest) == 0;
+}
+
+socklen_t ip_prefix_sockaddr(const struct ip_prefix *prefix, uint16_t port, struct sockaddr_storage *ret)
+{
+        struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
+        struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
+
+        *ret = (struct sockaddr_storage){.ss_family = (sa_family_t)prefix->family};
+        if (prefix->family == AF_INET) {
+                v4->sin_port = htons(port);
+                memcpy(&v4->sin_addr, prefix->bytes, sizeof(v4->sin_addr));
+                return sizeof(*v4);
+        }
+        v6->sin6_port = htons(port);
+        memcpy(&v6->sin6_addr, prefix->bytes, sizeof(v6->sin6_addr));
+        return sizeof(*v6);
+}
+
+static struct nl_addr *build_addr(const struct ip_prefix *prefix)
+{
+        struct nl_addr *addr = nl_addr_build(prefix->family, prefix->bytes, width_bits(prefix->family) / 8);
+
+        if (addr)
+                nl_addr_set_prefixlen(addr, (int)prefix->length_bits);
+        return addr;
+}
+
+int ip_address_add(struct netlink *nl, int index, const struct ip_prefix *address, struct err *err)
+{
+        _cleanup_rtnl_addr_ struct rtnl_addr *addr = rtnl_addr_alloc();
+        _cleanup_nl_addr_ struct nl_addr *local = build_addr(address);
+        _cleanup_nlmsg_ struct nl_msg *msg = NULL;
+        char what[WHAT_MAX], text[IP_TEXT_MAX];
+        int r;
+
+        if (!addr || !local)
+                return err_set_nomem(err);
+        snprintf(what, sizeof(what), "cannot add the address %s to link %d", ip_prefix_format(address, text), index);
+        rtnl_addr_set_ifindex(addr, index);
+        r = rtnl_addr_set_local(addr, local);
+        if (r == 0 && address->family == AF_INET6)
+                rtnl_addr_set_flags(addr, IFA_F_NODAD);
+        if (r == 0)
+                r = rtnl_addr_build_add_request(addr, NLM_F_CREATE | NLM_F_EXCL, &msg);
+        if (r < 0)
+                return netlink_build_failed(r, what, err);
+        return netlink_request(nl, msg, what, err);
+}
+
+/* The next hop becomes the route's own. */
+static int add_nexthop(struct rtnl_route *route, int index, const struct ip_prefix *gateway)
+{
+        _cleanup_nl_addr_ struct nl_addr *via = NULL;
+        struct rtnl_nexthop *nexthop;
+
+        if (gateway) {
+                via = build_addr(gateway);
+                if (!via)
+                        return -ENOMEM;
+        }
+        nexthop = rtnl_route_nh_alloc();
+        if (!nexthop)
+                return -ENOMEM;
+        rtnl_route_nh_set_ifindex(nexthop, index);
+        if (via)
+                rtnl_route_nh_set_gateway(nexthop, via);
+        rtnl_route_add_nexthop(route, nexthop);
+        return 0;
+}
+
+int ip_route_add(struct netlink *nl, int index, const struct ip_prefix *destination, const struct ip_prefix *gateway,
+                 const struct ip_prefix *source, struct err *err)
+{
+        _cleanup_rtnl_route_ struct rtnl_route *route = rtnl_route_alloc();
+        _cleanup_nl_addr_ struct nl_addr *dst = build_addr(destination), *src = source ? build_addr(source) : NULL;
+        _cleanup_nlmsg_ struct nl_msg *msg = NULL;
+        char what[WHAT_MAX], text[IP_TEXT_MAX];
+        int r;
+
+        if (!route || !dst || (source && !src))
+                return err_set_nomem(err);
+        snprintf(what, sizeof(what), "cannot add the route to %s over link %d", ip_prefix_format(destination, text),
+                 index);
+        r = rtnl_route_set_dst(route, dst);
+        if (r == 0 && src)
+                r = rtnl_route_set_pref_src(route, src);
+        if (r < 0)
+                return netlink_build_failed(r, what, err);
+        rtnl_route_set_table(route, RT_TABLE_MAIN);
+        rtnl_route_set_protocol(route, RTPROT_STATIC);
+        rtnl_route_set_scope(route, gateway || destination->family == AF_INET6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK);
+        if (add_nexthop(route, index, gateway) < 0)
+                return err_set_nomem(err);
+        r = rtnl_route_build_add_request(route, NLM_F_CREATE | NLM_F_EXCL, &msg);
+        if (r < 0)
+                return netlink_build_failed(r, what, err);
+        return netlink_request(nl, msg, what, err);
+}
+
+int ip_neighbour_add(struct netlink *nl, int index, const struct ip_prefix *address, const uint8_t mac[LINK_ALEN],
+                     struct err *err)
+{
+        _cleanup_rtnl_neigh_ struct rtnl_neigh *neigh = rtnl_neigh_alloc();
+        _cleanup_nl_addr_ struct nl_addr *dst = build_addr(address), *lladdr = nl_addr_build(AF_LLC, mac, LINK_ALEN);
+        _cleanup_nlmsg_ struct nl_msg *msg = NULL;
+        char what[WHAT_MAX], text[IP_TEXT_MAX];
+        int r;
+
+        if (!neigh || !dst || !lladdr)
+                return err_set_nomem(err);
+        snprintf(what, sizeof(what), "cannot add the neighbour %s on link %d", ip_prefix_format(address, text), index);
+        rtnl_neigh_set_ifindex(neigh, index);
+        rtnl_neigh_set_state(neigh, NUD_PERMANENT);
+        rtnl_neigh_set_lladdr(neigh, lladdr);
+        r = rtnl_neigh_set_dst(neigh, dst);
+        if (r == 0)
+                r = rtnl_neigh_build_add_request(neigh, NLM_F_CREATE | NLM_F_REPLACE, &msg);
+        if (r < 0)
+                return netlink_build_failed(r, what, err);
+        return netlink_request(nl, msg, what, err);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/err.h"
+#include "sys/link.h"
+#include "sys/netlink.h"
+
+/* Addresses, routes and neighbours of IPv4 and IPv6. */
+
+/* An address with the length of its network's prefix (32 or 128: itself alone). */
+struct ip_prefix {
+        int family; /* AF_INET, AF_INET6 */
+        uint8_t bytes[16];
+        unsigned length_bits;
+};
+
+#define IP_TEXT_MAX (INET6_ADDRSTRLEN + 4)
+
+/* ip_prefix_parse - "10.1.2.3/24", "fd00::1/64"; without "/" the length is that of the address alone
+ *
+ * Return: 0; -EINVAL where @text is neither.
+ */
+int ip_prefix_parse(const char *text, struct ip_prefix *ret);
+
+/* ip_prefix_format - as ip_prefix_parse() reads it, always with the length. Return: @buf. */
+char *ip_prefix_format(const struct ip_prefix *prefix, char buf[static IP_TEXT_MAX]);
+
+/* ip_prefix_contains - whether @address (its length is not looked at) lies in the network of @prefix */
+bool ip_prefix_contains(const struct ip_prefix *prefix, const struct ip_prefix *address);
+
+/* ip_prefix_sockaddr - a socket address for the address of @prefix and a port
+ *
+ * Return: the length to give to bind() or connect().
+ */
+socklen_t ip_prefix_sockaddr(const struct ip_prefix *prefix, uint16_t port, struct sockaddr_storage *ret);
+
+/* ip_address_add - give link @index an address; its network becomes reachable there
+ *
+ * An IPv6 address is usable at once: no duplicate address detection. Return: 0; -EEXIST where it is there already;
+ * another negative errno.
+ */
+int ip_address_add(struct netlink *nl, int index, const struct ip_prefix *address, struct err *err);
+
+/* ip_route_add - reach @destination over link @index
+ * @gateway: the next hop; NULL where the destination is on the link itself
+ * @source:  the address that this host then uses as its own; NULL leaves it to the kernel
+ *
+ * Return: 0; -EEXIST where the network has a route already; another negative errno.
+ */
+int ip_route_add(struct netlink *nl, int index, const struct ip_prefix *destination, const struct ip_prefix *gateway,
+                 const struct ip_prefix *source, struct err *err);
+
+/* ip_neighbour_add - tell for good which MAC an address on link @index has, so that nobody asks on the link */
+int ip_neighbour_add(struct netlink *nl, int index, const struct ip_prefix *address, const uint8_t mac[LINK_ALEN],
+                     struct err *err);
