@@ -20,12 +20,6 @@
 
 #define LEN_HEADERS (VLAN_ETHER_LEN + 20 + 8)
 
-static void put_le32(uint8_t *p, uint32_t v)
-{
-        for (int i = 0; i < 4; i++)
-                p[i] = (uint8_t)(v >> 8 * i);
-}
-
 static void put_headers(uint8_t *p, uint16_t source_port, uint16_t destination_port)
 {
         memset(p, 0, LEN_HEADERS);
