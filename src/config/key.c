@@ -39,6 +39,7 @@ static void add_expected(const struct key *key, struct text *out)
                 [KEY_TABLE] = "a mapping",
                 [KEY_TABLES] = "a mapping of names to mappings",
                 [KEY_LIST] = "a list of mappings",
+                [KEY_MAP] = "a mapping",
                 [KEY_NODE] = "a value",
         };
 
@@ -47,6 +48,8 @@ static void add_expected(const struct key *key, struct text *out)
         } else if (key->type == KEY_CHOICE) {
                 text_add(out, "one of ");
                 add_choices(key, out);
+        } else if (key->expected) {
+                text_add(out, key->expected);
         } else {
                 text_add(out, texts[key->type]);
                 if (key->type == KEY_TABLES)
@@ -296,6 +299,11 @@ static int read_value(const struct key *key, const struct node *node, const char
                 return read_tables(key, node, where, field, err);
         case KEY_LIST:
                 return key_list_read(key->table, node, where, field, err);
+        case KEY_MAP:
+                if (node->kind != NODE_MAPPING)
+                        return err_expected(node, key, where, err);
+                *(const struct node **)field = node;
+                return 0;
         case KEY_NODE:
                 *(const struct node **)field = node;
                 return 0;

@@ -25,6 +25,7 @@ enum key_type {
         KEY_TABLE,    /* an embedded struct read by @table */
         KEY_TABLES, /* struct key_tables: a mapping from names to structs of @table->size, in the order of the input */
         KEY_LIST, /* struct key_tables without names: a sequence of mappings; one mapping counts as a sequence of it */
+        KEY_MAP,  /* const struct node *, borrowed from the tree: a mapping, read by somebody else */
         KEY_NODE, /* const struct node *, borrowed from the tree: read by somebody else */
 };
 
@@ -51,7 +52,8 @@ struct key {
         int64_t min, max;           /* of a quantity; both 0: any value of 0 or more */
         const char *const *choices; /* ended by NULL */
         const struct key_table *table;
-        const char *help; /* one sentence for the reference page */
+        const char *expected; /* of a KEY_MAP or KEY_NODE: what the reference page says of its value */
+        const char *help;     /* one sentence for the reference page */
 };
 
 struct key_table {

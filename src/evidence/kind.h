@@ -22,7 +22,8 @@ enum metric_unit {
 enum metric_source {
         METRIC_QUANTILE, /* nearest rank @ppm of the series @series of a round's trial */
         METRIC_LOSS,     /* lost over sent, pooled over the cell's trials, exact one-sided 95% bound */
-        METRIC_COUNTER,  /* the integer @series of trial.json's "counts", pooled */
+        METRIC_COUNTER,  /* the integer @series of trial.json's "counts", pooled over the cell's trials */
+        METRIC_NUMBER,   /* the integer @series of trial.json's "counts" as the value of its round ("throughput") */
 };
 
 struct metric {
@@ -33,9 +34,16 @@ struct metric {
         uint32_t ppm;       /* of a quantile */
 };
 
+/* Pooled metrics have one value a cell, so rules can only bound them; the others have one a round and can be compared.
+ */
+static inline bool metric_is_pooled(const struct metric *metric)
+{
+        return metric->source == METRIC_LOSS || metric->source == METRIC_COUNTER;
+}
+
 struct kind {
         const char *name;              /* "stamp-probe" */
-        const struct key_table *table; /* keys beside `kind` */
+        const struct key_table *table; /* keys beside `kind` (has_kind is set) */
         const struct metric *metrics;  /* ended by one without name; NULL for boundaries and pure load */
 };
 

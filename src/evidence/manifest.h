@@ -46,16 +46,20 @@ enum rule_form {
 };
 
 struct manifest_rule {
-        struct manifest_operand of, versus; /* versus only where the form is not RULE_VALUE */
-        const struct metric *metric;
+        struct manifest_operand of, versus; /* versus only where the form is not RULE_VALUE; both or neither a growth */
+        const struct metric *metric;        /* of the workload of all its cells */
         enum rule_form form;
         bool has_low, has_high;
-        int64_t low, high; /* ppm of a ratio, else the metric's unit (ns, ppb of a proportion, a count) */
+        int64_t low, high; /* in the base unit of manifest_rule_unit(): ppm, ns, ppb, bits a second or a count */
         bool is_advisory;
         int64_t campaigns_that_fail_at_most_ppb; /* -1: the rule is judged once over all rounds */
         char *text; /* for people: "rtt.p99 of per-queue/600mbit over per-queue/idle at most 1.25" */
         struct position position;
 };
+
+/* manifest_rule_unit - what the bounds of @rule are: ratios, and differences of growths, in ppm; else the metric's unit
+ */
+enum unit manifest_rule_unit(const struct manifest_rule *rule);
 
 struct manifest_hypothesis {
         char *name;
@@ -70,9 +74,9 @@ struct manifest_control {
         struct manifest_rule *rules;
 };
 
-/* A file that the manifest includes, as read. */
+/* A file that the manifest includes, or that a key of a cell names (KEY_FILE), as read. */
 struct manifest_input {
-        char *path; /* as written, relative to the manifest */
+        char *path; /* as written: below the manifest's folder, in which all of them are looked up */
         char *data;
         size_t len;
 };
@@ -93,8 +97,11 @@ struct manifest {
         struct manifest_control *controls;
         struct manifest_input *inputs;
         char **caveats;
+        size_t n_unjudged;
+        char **unjudged; /* for people: rules, and hypotheses and controls without rules, whose cells `short` leaves out
+                          */
         uint32_t rounds, warmup_rounds, campaigns;
-        uint64_t seed;
+        uint64_t seed; /* at most INT64_MAX */
 };
 
 /* What the command line adds to a manifest; it is recorded in the plan. */
@@ -112,12 +119,27 @@ struct manifest_options {
  * @ret:      manifest_free() releases it
  *
  * Rules of cells that `short` leaves out are dropped. Errors carry file, line and column. Checked besides keys and
- * units: rules name existing cells and metrics that the cell's workload has; every hypothesis has rules; hypotheses
- * have at least one control; each control has rules; rounds at least 6, divisible by campaigns; includes stay below the
- * manifest's folder. Return: 0, or a negative errno with the reason (kind usage) in @err.
+ * units: rules name existing cells and metrics that the cell's workload has; every hypothesis has a rule that decides;
+ * there is a control; each control has rules that name it, and a same-same control has the configuration of what it is
+ * compared with; rounds divisible by campaigns, 6 at least in each; included files stay below the manifest's folder.
+ * Return: 0, or a negative errno with the reason (kind usage) in @err.
  */
 int manifest_load(int dirfd, const char *path, const struct kinds *kinds, const struct manifest_options *options,
                   struct manifest **ret, struct err *err);
+
+/* manifest_parse - as manifest_load(), of bytes
+ * @name:          what to call the input in positions
+ * @inputs_dirfd:  folder of the files that it includes; an archive keeps them in data/inputs
+ */
+int manifest_parse(struct span bytes, const char *name, int inputs_dirfd, const struct kinds *kinds,
+                   const struct manifest_options *options, struct manifest **ret, struct err *err);
+
+/* manifest_find_input - the included file of this path; NULL if there is none */
+const struct manifest_input *manifest_find_input(const struct manifest *manifest, const char *path);
+
+/* manifest_document - the reference of all keys of a manifest (docs/formats/manifest.md), as Markdown: the manifest's
+ * own, and those and the metrics of each kind. Return: 0 or -ENOMEM. */
+int manifest_document(const struct kinds *kinds, struct text *out);
 
 void manifest_free(struct manifest *manifest);
 

@@ -19,7 +19,7 @@ struct plan_trial {
         uint32_t campaign; /* the block of rounds, from 1; 0 where @round is 0 */
         size_t cell;
         uint64_t seed;
-        char name[96]; /* "0007-per-queue-600mbit-r2", "-w1" in a warm-up round, "-x1" in an extra one: the trial's
+        char name[160]; /* "0007-per-queue-600mbit-r2", "-w1" in a warm-up round, "-x1" in an extra one: the trial's
                           folder */
 };
 
