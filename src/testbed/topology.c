@@ -75,7 +75,7 @@ static const struct key_table uplink_keys = {
 };
 
 static const struct key_table slice_keys = {
-        .name = "slices",
+        .name = "slice",
         .help = "A slice of the network: a VLAN on the links and a class on the uplink.",
         .size = sizeof(struct slice_keys),
         .keys =
@@ -125,7 +125,7 @@ static const struct key_table slice_keys = {
 };
 
 static const struct key_table zone_keys = {
-        .name = "zones",
+        .name = "zone",
         .help = "A zone: a network stack of its own, linked to the gateway.",
         .size = sizeof(struct zone_keys),
         .keys =
@@ -140,7 +140,8 @@ static const struct key_table zone_keys = {
 };
 
 const struct key_table topology_keys = {
-        .name = "boundary: zones",
+        .name = "zones",
+        .has_kind = true,
         .help = "Zones as network namespaces, joined by a gateway whose uplink is shared by slices.",
         .size = sizeof(struct boundary_keys),
         .keys =
@@ -392,9 +393,6 @@ static int read_zone_slices(struct topology *t, const char *zone, const struct k
                 if (!topology_slice_find(t, names->names[i], &slice))
                         return err_set_at(err, ERR_USAGE, place_listed(boundary, zone, i),
                                           "zone %s: there is no slice named %s", zone, names->names[i]);
-                if (slices & UINT32_C(1) << slice)
-                        return err_set_at(err, ERR_USAGE, place_listed(boundary, zone, i),
-                                          "zone %s: slice %s is listed twice", zone, names->names[i]);
                 slices |= UINT32_C(1) << slice;
         }
         *ret = slices;
