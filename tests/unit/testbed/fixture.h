@@ -15,16 +15,16 @@
 #include "testbed/topology.h"
 
 /* The boundary of experiments/exp-001.yaml. */
-static const char exp_001[] = "topology: star\n"                                                   /* 1 */
-                              "uplink: {to: central-hpc, rate: 500mbit, scheduler: tree}\n"        /* 2 */
-                              "slices:\n"                                                          /* 3 */
+static const char exp_001[] = "topology: star\n"                                            /* 1 */
+                              "uplink: {to: central-hpc, rate: 500mbit, scheduler: tree}\n" /* 2 */
+                              "slices:\n"                                                   /* 3 */
                               "  adas:         {vlan: 10, guarantee: 100mbit, ceiling: 500mbit, priority: 0}\n"
                               "  infotainment: {vlan: 20, guarantee: 350mbit, ceiling: 500mbit, priority: 1, "
-                              "queue-limit: 1000p}\n"                                              /* 5 */
-                              "zones:\n"                                                           /* 6 */
-                              "  front-left:  {slices: [adas]}\n"                                  /* 7 */
-                              "  rear-right:  {slices: [infotainment]}\n"                          /* 8 */
-                              "  central-hpc: {slices: [adas, infotainment]}\n";                   /* 9 */
+                              "queue-limit: 1000p}\n"                            /* 5 */
+                              "zones:\n"                                         /* 6 */
+                              "  front-left:  {slices: [adas]}\n"                /* 7 */
+                              "  rear-right:  {slices: [infotainment]}\n"        /* 8 */
+                              "  central-hpc: {slices: [adas, infotainment]}\n"; /* 9 */
 
 /* @text with each of the pairs @edits (what, by what; ended by NULL) replaced once */
 static inline char *edited(const char *text, const char *const *edits)
@@ -69,4 +69,8 @@ static inline struct topology *topology_of(const char *const *edits)
         return t;
 }
 
-#define EDITS(...) (const char *const[]){__VA_ARGS__, NULL}
+#define EDITS(...)                                                                                                     \
+        (const char *const[])                                                                                          \
+        {                                                                                                              \
+                __VA_ARGS__, NULL                                                                                      \
+        }

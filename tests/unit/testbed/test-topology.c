@@ -68,21 +68,20 @@ static const struct {
         const char *error;
 } bad[] = {
         {{"guarantee: 100mbit", "guarantee: 151mbit"},
-         "m.yaml:5:40: slice infotainment: the guarantees up to here add up to 501mbit, more than the uplink's rate of "
+         "m.yaml:5:39: slice infotainment: the guarantees up to here add up to 501mbit, more than the uplink's rate of "
          "500mbit"},
         {{"ceiling: 500mbit", "ceiling: 501mbit"},
          "m.yaml:4:57: slice adas: its ceiling of 501mbit is above the uplink's rate of 500mbit"},
         {{"ceiling: 500mbit", "ceiling: 99mbit"},
          "m.yaml:4:39: slice adas: its guarantee of 100mbit is above its ceiling of 99mbit"},
         {{"scheduler: tree", "scheduler: tree-per-queue"},
-         "m.yaml:5:58: slice infotainment: the ceilings up to here add up to 1gbit, more than the uplink's rate of "
+         "m.yaml:5:57: slice infotainment: the ceilings up to here add up to 1gbit, more than the uplink's rate of "
          "500mbit; the trees of tree-per-queue lend each other nothing"},
         {{"vlan: 20", "vlan: 10"},
-         "m.yaml:5:25: slice infotainment: VLAN 10 is already that of slice adas; give each slice its own"},
-        {{"vlan: 10", "vlan: 0"},
-         "m.yaml:4:25: boundary.slices.adas.vlan: 0 is out of range, expected 1 to 4094"},
+         "m.yaml:5:24: slice infotainment: VLAN 10 is already that of slice adas; give each slice its own"},
+        {{"vlan: 10", "vlan: 0"}, "m.yaml:4:24: boundary.slices.adas.vlan: 0 is out of range, expected 1 to 4094"},
         {{"vlan: 10", "vlan: 4095"},
-         "m.yaml:4:25: boundary.slices.adas.vlan: 4095 is out of range, expected 1 to 4094"},
+         "m.yaml:4:24: boundary.slices.adas.vlan: 4095 is out of range, expected 1 to 4094"},
         {{"priority: 0", "priority: 8"},
          "m.yaml:4:76: boundary.slices.adas.priority: 8 is out of range, expected 0 to 7"},
         {{"to: central-hpc", "to: rear-left"}, "m.yaml:2:14: uplink: there is no zone named rear-left"},
@@ -107,7 +106,7 @@ static const struct {
         {{"topology: star", "topology: direct\nhops: 1"},
          "m.yaml:2:7: hops: only topology daisy-chain has them, this is direct"},
         {{"rear-right:  {slices: [infotainment]}\n", "\n", "front-left:  {slices: [adas]}", "\n"},
-         "m.yaml:11:3: zones: there are 1; 2 to 64 are possible"},
+         "m.yaml:10:3: zones: there are 1; 2 to 64 are possible"},
 };
 
 static void refuses_what_is_wrong(void **state)
@@ -179,7 +178,10 @@ struct flow_case {
 
 #define PROBE "{from: front-left, to: central-hpc, slice: adas, rate: 0}"
 #define LOAD  "{from: rear-right, to: central-hpc, slice: infotainment, rate: 0}"
-#define BOTH  {"rear-right:  {slices: [infotainment]}", "rear-right:  {slices: [adas, infotainment]}"}
+#define BOTH                                                                                                           \
+        {                                                                                                              \
+                "rear-right:  {slices: [infotainment]}", "rear-right:  {slices: [adas, infotainment]}"                 \
+        }
 
 static const struct flow_case flow_cases[] = {
         {.keys = {PROBE, LOAD}, .rates_mbit = {1, 400}},
@@ -238,8 +240,7 @@ static void checks_traffic(void **state)
                 int r;
 
                 for (; n < 2 && c->keys[n]; n++) {
-                        assert_int_equal(
-                                node_parse(span_of_text(c->keys[n]), "m.yaml", NULL, &nodes[n], &err), 0);
+                        assert_int_equal(node_parse(span_of_text(c->keys[n]), "m.yaml", NULL, &nodes[n], &err), 0);
                         flows[n] = (struct topology_flow){
                                 .where = n == 0 ? "flow 1" : "flow 2",
                                 .keys = nodes[n],
@@ -279,10 +280,10 @@ static void names_are_those_of_the_manifest(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(reads_exp_001),         cmocka_unit_test(reads_other_shapes),
-                cmocka_unit_test(limits_are_inclusive),  cmocka_unit_test(refuses_what_is_wrong),
-                cmocka_unit_test(refuses_too_many),      cmocka_unit_test(checks_traffic),
-                cmocka_unit_test(sums_do_not_wrap),      cmocka_unit_test(names_are_those_of_the_manifest),
+                cmocka_unit_test(reads_exp_001),        cmocka_unit_test(reads_other_shapes),
+                cmocka_unit_test(limits_are_inclusive), cmocka_unit_test(refuses_what_is_wrong),
+                cmocka_unit_test(refuses_too_many),     cmocka_unit_test(checks_traffic),
+                cmocka_unit_test(sums_do_not_wrap),     cmocka_unit_test(names_are_those_of_the_manifest),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
