@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "config/node.h"
+
+/* What the workloads that send packets through zones have in common. */
+
+/* Ethernet header and 802.1Q tag: what a rate of layer 2 counts beside the IP packet. */
+#define TRAFFIC_LAYER2_BYTES 18
+
+/* traffic_rate_bps - bits of layer 2 a second of @rate_hz packets of @packet_bytes each (of the IP packet) */
+static inline int64_t traffic_rate_bps(int64_t rate_hz, int64_t packet_bytes)
+{
+        return rate_hz * (packet_bytes + TRAFFIC_LAYER2_BYTES) * 8;
+}
+
+/* traffic_missing - whether the processors that a cell's workloads are pinned to may be used here
+ *
+ * Return: 0; -EOPNOTSUPP with the processor named (kind unsupported) in @err.
+ */
+int traffic_missing(const struct node *config, struct err *err);
