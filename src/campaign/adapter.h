@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "config/node.h"
 
-/* The two interfaces that carry every experiment. An experiment is one adapter (a file here) and one manifest; this is the
- * only place where features meet. */
+/* The two interfaces that carry every experiment. An experiment is one adapter (a file here) and one manifest; this is
+ * the only place where features meet. */
 
 /* What a boundary shows to be in force. */
 struct proof {
@@ -20,7 +20,8 @@ struct proof {
         json_t *evidence; /* what was observed; goes into trial.json; a reference of the proof's own, or NULL */
 };
 
-/* What isolates: a zone network, a sandbox, a container, a VM, or nothing. Adapters embed this as their first member. */
+/* What isolates: a zone network, a sandbox, a container, a VM, or nothing. Adapters embed this as their first member.
+ */
 struct boundary {
         const struct boundary_ops *ops;
 };
@@ -29,15 +30,15 @@ struct boundary_ops {
         /* bring it up for a cell's whole configuration; on failure nothing stays behind */
         int (*up)(const struct node *config, struct boundary **ret, struct err *err);
 
-        /* evidence that it is in force: traffic of our own, counters before and after, and what workloads accounted for so
-         * far. A boundary that is not in force is a proof that does not hold, never an error. */
+        /* evidence that it is in force: traffic of our own, counters before and after, and what workloads accounted for
+         * so far. A boundary that is not in force is a proof that does not hold, never an error. */
         int (*prove)(struct boundary *b, struct proof *ret, struct err *err);
 
         /* counters as OpenMetrics text, ending in "# EOF" */
         int (*observe)(struct boundary *b, struct text *out, struct err *err);
 
-        /* how it is really made on this host: an object of strings, and in "weaker" a list of sentences, each a mechanism
-         * weaker than the manifest asks for; a new reference */
+        /* how it is really made on this host: an object of strings, and in "weaker" a list of sentences, each a
+         * mechanism weaker than the manifest asks for; a new reference */
         json_t *(*describe)(const struct boundary *b);
 
         /* take it down; accepts NULL and a half-built one; releases @b */
@@ -66,8 +67,8 @@ struct workload_ops {
         /* begin at @start_ns of CLOCK_MONOTONIC, which lies ahead */
         int (*start)(struct workload *w, int64_t start_ns, struct err *err);
 
-        /* descriptor that becomes readable when the workload has ended by itself, or when one of its ends died; -1: it goes
-         * on until stop */
+        /* descriptor that becomes readable when the workload has ended by itself, or when one of its ends died; -1: it
+         * goes on until stop */
         int (*event_fd)(const struct workload *w);
 
         /* end it and wait until it has ended; also after it ended by itself */

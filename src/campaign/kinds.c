@@ -8,7 +8,8 @@
 #include "campaign/traffic.h"
 #include "testbed/topology.h"
 
-/* Set-up, proofs and collection of a trial, beside its warm-up and duration; measured with `assay run exp-000 --short`. */
+/* Set-up, proofs and collection of a trial, beside its warm-up and duration; measured with `assay run exp-000 --short`.
+ */
 #define TRIAL_OVERHEAD_NS (700 * NSEC_PER_MSEC)
 
 /* Of a compressed row, and of the other files of a trial. */
@@ -46,10 +47,9 @@ static int flow_of_probe(const struct node *map, struct topology_flow *ret, stru
 
         r = key_table_read(&stamp_probe_table, map, "workload", &keys, err);
         if (r >= 0)
-                *ret = (struct topology_flow){
-                        .where = "workload",
-                        .keys = map,
-                        .rate_bps = traffic_rate_bps(keys.rate_hz, keys.packet_bytes)};
+                *ret = (struct topology_flow){.where = "workload",
+                                              .keys = map,
+                                              .rate_bps = traffic_rate_bps(keys.rate_hz, keys.packet_bytes)};
         key_table_done(&stamp_probe_table, &keys);
         return r;
 }
@@ -61,8 +61,10 @@ static int flow_of_load(const struct node *map, const char *where, struct topolo
 
         r = key_table_read(&udp_load_table, map, where, &keys, err);
         if (r >= 0)
-                *ret = (struct topology_flow){
-                        .where = where, .keys = map, .rate_bps = keys.rate_bps, .is_overload = keys.is_overload};
+                *ret = (struct topology_flow){.where = where,
+                                              .keys = map,
+                                              .rate_bps = keys.rate_bps,
+                                              .is_overload = keys.is_overload};
         key_table_done(&udp_load_table, &keys);
         return r;
 }
@@ -75,8 +77,8 @@ static int check_traffic(const struct topology *topology, const struct node *con
         int r;
 
         if (n_backgrounds >= FLOWS_MAX)
-                return err_set_at(err, ERR_USAGE, &backgrounds->position, "at most %d background workloads are possible",
-                                  FLOWS_MAX - 1);
+                return err_set_at(err, ERR_USAGE, &backgrounds->position,
+                                  "at most %d background workloads are possible", FLOWS_MAX - 1);
         r = flow_of_probe(workload, &flows[0], err);
         for (size_t i = 0; i < n_backgrounds && r >= 0; i++)
                 r = flow_of_load(backgrounds->items[i], backgrounds->keys[i], &flows[n++], err);

@@ -9,7 +9,8 @@
 /* kinds_all - their keys, metrics and checks, as evidence wants them */
 const struct kinds *kinds_all(void);
 
-/* kinds_boundary, kinds_workload - the adapter of a kind; NULL if there is none. Every kind that kinds_all() knows has one. */
+/* kinds_boundary, kinds_workload - the adapter of a kind; NULL if there is none. Every kind that kinds_all() knows has
+ * one. */
 const struct boundary_ops *kinds_boundary(const char *kind);
 const struct workload_ops *kinds_workload(const char *kind);
 

@@ -201,7 +201,8 @@ static int read_journal(struct campaign *c, struct err *err)
         c->journal = json_object();
         if (!c->journal)
                 return err_set_nomem(err);
-        json_array_foreach (lines, i, line) {
+        json_array_foreach(lines, i, line)
+        {
                 const char *name = json_string_value(json_object_get(line, "trial"));
 
                 if (name && json_object_set(c->journal, name, line) < 0)
@@ -308,8 +309,8 @@ static int extra_rounds(struct campaign *c, uint32_t broken, struct err *err)
                 int r;
 
                 if (extra > most) {
-                        log_warning("%u rounds with an invalid trial are more than the %u that may be run again", broken,
-                                    most);
+                        log_warning("%u rounds with an invalid trial are more than the %u that may be run again",
+                                    broken, most);
                         return 0;
                 }
                 r = plan_round(c->plan, extra, &trials, &n, err);
@@ -343,8 +344,8 @@ static int all_rounds(struct campaign *c, struct err *err)
                 if (r == 0 && round > 0)
                         broken++;
                 if (broken > plan_extra_rounds_max(plan)) {
-                        log_warning("%u rounds hold an invalid trial, at most %u may be run again: stopping here", broken,
-                                    plan_extra_rounds_max(plan));
+                        log_warning("%u rounds hold an invalid trial, at most %u may be run again: stopping here",
+                                    broken, plan_extra_rounds_max(plan));
                         return 0;
                 }
         }

@@ -26,11 +26,11 @@ struct campaign_watcher {
 };
 
 struct campaign_options {
-        const char *manifest;            /* path */
+        const char *manifest; /* path */
         struct manifest_options overrides;
-        const char *output;              /* folder in which the archive's is made */
-        bool skip_missing;               /* leave out cells that this host cannot run */
-        const volatile int *stop;        /* non-zero: end after cleaning up */
+        const char *output;       /* folder in which the archive's is made */
+        bool skip_missing;        /* leave out cells that this host cannot run */
+        const volatile int *stop; /* non-zero: end after cleaning up */
         const struct campaign_watcher *watcher;
 };
 
@@ -45,16 +45,16 @@ void campaign_outcome_done(struct campaign_outcome *outcome);
 
 /* campaign_plan - read the manifest and make the plan, without running anything
  *
- * Return: 0; -EOPNOTSUPP with the missing capability in @err where a cell cannot run here and cells are not to be skipped;
- * another negative errno.
+ * Return: 0; -EOPNOTSUPP with the missing capability in @err where a cell cannot run here and cells are not to be
+ * skipped; another negative errno.
  */
 int campaign_plan(const struct campaign_options *options, struct manifest **ret_manifest, struct plan **ret_plan,
                   struct err *err);
 
 /* campaign_run - run it from the start
  *
- * Return: 0 with the outcome; -EINTR where it was asked to stop: the archive can be resumed; another negative errno with
- * the reason. @ret is set in every case, so that the archive's path can be told.
+ * Return: 0 with the outcome; -EINTR where it was asked to stop: the archive can be resumed; another negative errno
+ * with the reason. @ret is set in every case, so that the archive's path can be told.
  */
 int campaign_run(const struct campaign_options *options, struct campaign_outcome *ret, struct err *err);
 

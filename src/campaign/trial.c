@@ -13,10 +13,10 @@
 #include "config/unit.h"
 #include "evidence/validity.h"
 
-#define START_LEAD_NS     (100 * NSEC_PER_MSEC) /* for children to arm their timers */
-#define GRACE_NS          (5 * NSEC_PER_SEC)    /* past the planned end before the primary is called stuck */
-#define POLL_MS           100
-#define BACKGROUNDS_MAX   16
+#define START_LEAD_NS   (100 * NSEC_PER_MSEC) /* for children to arm their timers */
+#define GRACE_NS        (5 * NSEC_PER_SEC)    /* past the planned end before the primary is called stuck */
+#define POLL_MS         100
+#define BACKGROUNDS_MAX 16
 
 struct background {
         const char *name;
@@ -267,8 +267,7 @@ static int trial_collect(struct running *t, struct err *err)
 }
 
 /* The phases in their order; the first that fails ends them. @ret_phase names it. */
-static int trial_phases(struct running *t, const struct trial_context *context, const char **ret_phase,
-                        struct err *err)
+static int trial_phases(struct running *t, const struct trial_context *context, const char **ret_phase, struct err *err)
 {
         int r;
 
@@ -298,7 +297,8 @@ static int trial_phases(struct running *t, const struct trial_context *context, 
 
 static json_t *proof_to_json(const struct proof *proof)
 {
-        return json_pack("{s:b, s:s, s:O?}", "holds", proof->holds, "reason", proof->reason, "evidence", proof->evidence);
+        return json_pack("{s:b, s:s, s:O?}", "holds", proof->holds, "reason", proof->reason, "evidence",
+                         proof->evidence);
 }
 
 static json_t *backgrounds_to_json(const struct running *t)

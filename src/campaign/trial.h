@@ -29,8 +29,8 @@ struct trial_outcome {
 /* trial_run - run @trial and commit it to the archive
  *
  * A trial that broke a rule of validity is committed as invalid, with the reason; that is an outcome, not an error.
- * Return: 0; -EINTR where *@stop asked to end (nothing is committed); another negative errno with the reason in @err where
- * neither this nor another trial can be run (no disk, no right).
+ * Return: 0; -EINTR where *@stop asked to end (nothing is committed); another negative errno with the reason in @err
+ * where neither this nor another trial can be run (no disk, no right).
  */
 int trial_run(const struct trial_context *context, const struct plan_trial *trial, struct trial_outcome *ret,
               struct err *err);

@@ -118,9 +118,9 @@ int experiment_find(const char *name, char **ret, struct err *err)
                 }
         if (r < 0) {
                 nearest = text_nearest(name, (const char *const *)list.names, list.n);
-                err_set(err, ERR_USAGE, ENOENT, "there is no experiment %s%s%s%s in %s or %s; `assay list` shows them", name,
-                        nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "", search_folder(0),
-                        search_folder(1));
+                err_set(err, ERR_USAGE, ENOENT, "there is no experiment %s%s%s%s in %s or %s; `assay list` shows them",
+                        name, nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "",
+                        search_folder(0), search_folder(1));
         }
         experiment_list_done(&list);
         return r;

@@ -69,8 +69,8 @@ static void print_entry(const struct entry *e, const char *path)
 
 static json_t *entry_to_json(const struct entry *e, const char *path)
 {
-        return json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:I}", "id", e->manifest->id, "title", e->manifest->title, "path",
-                         path, "cells", (int)e->manifest->n_cells, "rounds", (int)e->manifest->rounds,
+        return json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:I}", "id", e->manifest->id, "title", e->manifest->title,
+                         "path", path, "cells", (int)e->manifest->n_cells, "rounds", (int)e->manifest->rounds,
                          "expected_duration_ns", (json_int_t)e->full_ns, "expected_duration_short_ns",
                          (json_int_t)e->short_ns);
 }

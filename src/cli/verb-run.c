@@ -112,9 +112,10 @@ static int run(const void *opts, int argc, char **argv, struct err *err)
         int r;
 
         if (o->resume && (argc > 0 || o->is_short || o->set.n > 0 || o->dry_run || o->skip_missing))
-                return err_set(err, ERR_USAGE, EINVAL,
-                               "--resume goes on with the plan that the archive holds; it takes no experiment, --short, "
-                               "--set, --skip-missing or --dry-run");
+                return err_set(
+                        err, ERR_USAGE, EINVAL,
+                        "--resume goes on with the plan that the archive holds; it takes no experiment, --short, "
+                        "--set, --skip-missing or --dry-run");
         if (!o->resume) {
                 if (argc == 0)
                         return err_set(err, ERR_USAGE, EINVAL,
@@ -133,7 +134,8 @@ const struct verb verb_run = {
         .summary = "run a campaign: trials, summary, verdict, archive",
         .description =
                 "Runs an experiment, by name or by the path of its manifest, and freezes the result as an archive.\n"
-                "Exit code: 0 all claims hold; 3 one fails; 4 one is inconclusive; 1 the campaign failed or is invalid;\n"
+                "Exit code: 0 all claims hold; 3 one fails; 4 one is inconclusive; 1 the campaign failed or is "
+                "invalid;\n"
                 "2 the manifest is wrong; 6 this host lacks something, which is named.",
         .max_args = 1,
         .options = options,

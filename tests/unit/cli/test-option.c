@@ -25,7 +25,8 @@ static const struct option options[] = {
         {"set", 0, OPTION_STRINGS, offsetof(struct sample, set), "PATH=VALUE", .help = "override"},
         {"rate", 'r', OPTION_QUANTITY, offsetof(struct sample, rate_bps), "RATE", "1mbit", UNIT_RATE, 1, 1000000000,
          .help = "how fast"},
-        {"family", 0, OPTION_CHOICE, offsetof(struct sample, family), "NAME", "ipv4", .choices = families, .help = "which"},
+        {"family", 0, OPTION_CHOICE, offsetof(struct sample, family), "NAME", "ipv4", .choices = families,
+         .help = "which"},
         {0},
 };
 
@@ -52,9 +53,10 @@ static void test_fallbacks(void **state)
 
 static void test_forms(void **state)
 {
-        char *argv[] = {"a", "-qj", "--output=x", "--set", "p=1", "b", "--set=q=2", "-r500mbit", "--family", "ipv6",
-                        "--", "--quiet", NULL};
-        int argc = (int)ARRAY_SIZE(argv) - 1;
+        const char *words[] = {"a",         "-qj",      "--output=x", "--set", "p=1",     "b", "--set=q=2",
+                               "-r500mbit", "--family", "ipv6",       "--",    "--quiet", NULL};
+        char **argv = (char **)words;
+        int argc = (int)ARRAY_SIZE(words) - 1;
         struct sample s = {0};
         struct err err = {0};
 
@@ -73,7 +75,8 @@ static void test_forms(void **state)
 
 static void test_command_keeps_its_options(void **state)
 {
-        char *argv[] = {"-q", "curl", "-o", "file", NULL};
+        const char *words[] = {"-q", "curl", "-o", "file", NULL};
+        char **argv = (char **)words;
         struct sample s = {0};
         struct err err = {0};
         int argc = 4;
@@ -89,14 +92,14 @@ static void test_help_is_an_outcome(void **state)
         struct sample s = {0};
         struct err err = {0};
 
-        assert_int_equal(PARSE(&s, &err, "--help"), 1);
-        assert_int_equal(PARSE(&s, &err, "-h"), 1);
+        assert_int_equal(PARSE(&s, &err, (char *)"--help"), 1);
+        assert_int_equal(PARSE(&s, &err, (char *)"-h"), 1);
 }
 
 static void test_errors_say_what_to_do(void **state)
 {
         static const struct {
-                char *words[2];
+                const char *words[2];
                 const char *message;
         } cases[] = {
                 {{"--ouptut", "x"}, "unknown option --ouptut; did you mean --output?"},
@@ -109,7 +112,7 @@ static void test_errors_say_what_to_do(void **state)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                char *argv[] = {cases[i].words[0], cases[i].words[1], NULL};
+                char *argv[] = {(char *)cases[i].words[0], (char *)cases[i].words[1], NULL};
                 int argc = cases[i].words[1] ? 2 : 1;
                 struct sample s = {0};
                 struct err err = {0};
@@ -125,7 +128,7 @@ static void test_wrong_unit_names_the_option(void **state)
         struct sample s = {0};
         struct err err = {0};
 
-        assert_int_equal(PARSE(&s, &err, "--rate", "5s"), -EINVAL);
+        assert_int_equal(PARSE(&s, &err, (char *)"--rate", (char *)"5s"), -EINVAL);
         assert_non_null(strstr(err.text, "--rate"));
         assert_non_null(strstr(err.text, "5s"));
 }
