@@ -56,7 +56,6 @@ static const struct {
         [FAULT_COST] = {"cost", "The worst case costs more than the budget."},
         [FAULT_UTILISATION] = {"utilisation", "Cost times rate, over everything attached, is above the cap."},
         [FAULT_STEP_LIMIT] = {"step-limit", "The program ran for more instructions than it was allowed."},
-        [FAULT_HOOK] = {"hook", "What stands behind a helper did not carry it out."},
 };
 
 const char *fault_name(enum fault_kind kind)

@@ -63,7 +63,6 @@ enum fault_kind {
         FAULT_COST,        /* the worst case costs more than the budget */
         FAULT_UTILISATION, /* cost times rate, summed over what is attached, is above the cap */
         FAULT_STEP_LIMIT,  /* the interpreter's step limit was reached */
-        FAULT_HOOK,        /* a helper's embedding refused to carry it out */
 
         FAULT_KINDS
 };
