@@ -380,3 +380,8 @@ size_t samples_n_columns(const struct samples_reader *reader)
 {
         return reader->n_columns;
 }
+
+const char *samples_column_name(const struct samples_reader *reader, size_t c)
+{
+        return reader->names[c];
+}

@@ -59,6 +59,9 @@ DEFINE_CLEANUP(struct samples_reader *, samples_reader_free)
 int samples_column(const struct samples_reader *reader, const char *name);
 size_t samples_n_columns(const struct samples_reader *reader);
 
+/* samples_column_name - the name of column @c, which is below samples_n_columns(); borrowed */
+const char *samples_column_name(const struct samples_reader *reader, size_t c);
+
 #define SAMPLES_BLOCK_ROWS 1024
 
 /* samples_read - the next rows, column by column

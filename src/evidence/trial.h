@@ -7,20 +7,17 @@
 #include "base/err.h"
 #include "base/json.h"
 
-/* trial.json (docs/formats/trial.md): what one trial did, and whether it may be used. */
-
-#define TRIAL_REASON_SIZE 512
+/* trial.json (docs/formats/trial.md): what one trial did. Whether it may be used is evidence/validity.h. */
 
 /* One trial. The strings and objects are borrowed from @json, which the struct holds a reference of. */
 struct trial {
         json_t *json;
-        const char *name, *cell, *host, *failure, *reason;
+        const char *name, *cell, *host, *failure;
         int64_t index, round, extra, campaign;
-        int64_t warmup_slots, slots;
         int64_t started_realtime_ns, ended_realtime_ns;
-        bool is_valid; /* as it is written; trial_judge() says what the rules say */
-        json_t *counts, *background, *proof;
+        int64_t slots, warmup_slots; /* of its counts */
         int64_t realtime_step_ns;
+        json_t *boundary, *counts, *background, *proof;
 };
 
 /* trial_parse - read the content of a trial.json
@@ -28,6 +25,7 @@ struct trial {
  * @where:  what to call it in an error
  * @ret:    trial_done() releases it
  *
+ * What the file says of its own validity is not read: validity_check() derives it.
  * Return: 0, or a negative errno with the reason (kind data): a key is missing, of another type, or negative.
  */
 int trial_parse(json_t *json, const char *where, struct trial *ret, struct err *err);
@@ -41,14 +39,3 @@ void trial_done(struct trial *trial);
 
 /* trial_count - an integer of a trial's `counts`; 0 and false if there is none of that name */
 bool trial_count(const struct trial *trial, const char *name, int64_t *ret);
-
-/* trial_missed_max - how many of @slots may be missed: max(0.1%, 10) */
-int64_t trial_missed_max(int64_t slots);
-
-/* trial_judge - whether the rules of validity hold: the one function that decides it, when a trial has run and when an
- * archive is read
- * @trial:   all but is_valid and reason
- * @missed:  slots missed after the warm-up, as the samples say; 0 without a schedule
- * @reason:  all rules that are broken, separated by "; "; empty where none is
- */
-bool trial_judge(const struct trial *trial, int64_t missed, char reason[static TRIAL_REASON_SIZE]);
