@@ -3,7 +3,9 @@
 
 #include <arpa/inet.h>
 #include <linux/if_addr.h>
+#include <linux/rtnetlink.h>
 #include <netlink/addr.h>
+#include <netlink/attr.h>
 #include <netlink/route/addr.h>
 #include <netlink/route/neighbour.h>
 #include <netlink/route/route.h>
@@ -117,6 +119,52 @@ int ip_address_add(struct netlink *nl, int index, const struct ip_prefix *addres
         if (r < 0)
                 return netlink_build_failed(r, what, err);
         return netlink_request(nl, msg, what, err);
+}
+
+static int find_local(struct nlmsghdr *hdr, void *userdata)
+{
+        const struct rtmsg *route = nlmsg_data(hdr);
+        bool *is_local = userdata;
+
+        if (hdr->nlmsg_type != RTM_NEWROUTE || nlmsg_datalen(hdr) < (int)sizeof(*route))
+                return -EBADMSG;
+        *is_local = route->rtm_type == RTN_LOCAL;
+        return 0;
+}
+
+static int is_local(struct netlink *nl, void *userdata, struct err *err)
+{
+        const struct ip_prefix *address = userdata;
+        struct rtmsg header = {.rtm_family = (unsigned char)address->family,
+                               .rtm_dst_len = (unsigned char)width_bits(address->family)};
+        _cleanup_nlmsg_ struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETROUTE, 0);
+        struct err reason = {0};
+        bool found = false;
+        int r;
+
+        if (!msg || nlmsg_append(msg, &header, sizeof(header), NLMSG_ALIGNTO) < 0 ||
+            nla_put(msg, RTA_DST, (int)width_bits(address->family) / 8, address->bytes) < 0)
+                return err_set_nomem(err);
+        r = netlink_query(nl, msg, find_local, &found, "cannot look up a route", &reason);
+        if (r == 0 || r == -ENETUNREACH || r == -EHOSTUNREACH)
+                return found;
+        if (err)
+                *err = reason;
+        return r;
+}
+
+int ip_address_wait(struct netlink *nl, const struct ip_prefix *address, int64_t timeout_ns, struct err *err)
+{
+        struct ip_prefix copy = *address;
+        char text[IP_TEXT_MAX];
+        int r;
+
+        r = netlink_wait(nl, address->family == AF_INET ? RTMGRP_IPV4_ROUTE : RTMGRP_IPV6_ROUTE, timeout_ns, is_local,
+                         &copy, err);
+        if (r == -ETIMEDOUT)
+                return err_set(err, ERR_ENVIRONMENT, ETIMEDOUT, "the address %s is not reachable: is its link down?",
+                               ip_prefix_format(address, text));
+        return r;
 }
 
 /* The next hop becomes the route's own. */

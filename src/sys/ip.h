@@ -41,10 +41,17 @@ socklen_t ip_prefix_sockaddr(const struct ip_prefix *prefix, uint16_t port, stru
 
 /* ip_address_add - give link @index an address; its network becomes reachable there
  *
- * An IPv6 address is usable at once: no duplicate address detection. Return: 0; -EEXIST where it is there already;
- * another negative errno.
+ * There is no duplicate address detection. Return: 0; -EEXIST where it is there already; another negative errno.
  */
 int ip_address_add(struct netlink *nl, int index, const struct ip_prefix *address, struct err *err);
+
+/* ip_address_wait - wait until packets to an address that was added are taken in
+ *
+ * The kernel makes an IPv6 address reachable in the background, after the link is up, and answers until then that there
+ * is no such host; one of IPv4 is there at once.
+ * Return: 0; -ETIMEDOUT, such as where its link is down; another negative errno.
+ */
+int ip_address_wait(struct netlink *nl, const struct ip_prefix *address, int64_t timeout_ns, struct err *err);
 
 /* ip_route_add - reach @destination over link @index
  * @gateway: the next hop; NULL where the destination is on the link itself

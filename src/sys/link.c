@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sys/link.h"
 
+#include <linux/if.h>
 #include <linux/if_link.h>
 #include <netlink/addr.h>
 #include <netlink/attr.h>
@@ -128,7 +129,6 @@ static int parse_link(struct nlmsghdr *hdr, void *userdata)
         *info = (struct link_info){
                 .index = header->ifi_index,
                 .is_up = header->ifi_flags & IFF_UP,
-                .is_running = header->ifi_flags & IFF_RUNNING,
         };
         if (attrs[IFLA_IFNAME])
                 nla_strlcpy(info->name, attrs[IFLA_IFNAME], sizeof(info->name));
@@ -140,6 +140,8 @@ static int parse_link(struct nlmsghdr *hdr, void *userdata)
                 info->n_tx_queues = nla_get_u32(attrs[IFLA_NUM_TX_QUEUES]);
         if (attrs[IFLA_NUM_RX_QUEUES])
                 info->n_rx_queues = nla_get_u32(attrs[IFLA_NUM_RX_QUEUES]);
+        if (attrs[IFLA_OPERSTATE])
+                info->is_running = nla_get_u8(attrs[IFLA_OPERSTATE]) == IF_OPER_UP;
         if (attrs[IFLA_STATS64])
                 nla_memcpy(&stats, attrs[IFLA_STATS64], sizeof(stats));
         info->counters = (struct link_counters){
@@ -219,6 +221,26 @@ int link_set_up(struct netlink *nl, int index, bool up, struct err *err)
                 return err_set_nomem(err);
         snprintf(what, sizeof(what), "cannot set link %d %s", index, up ? "up" : "down");
         return netlink_request(nl, msg, what, err);
+}
+
+static int is_running(struct netlink *nl, void *userdata, struct err *err)
+{
+        struct link_info *info = userdata;
+        int r = link_read(nl, info->index, info, err);
+
+        return r < 0 ? r : info->is_running;
+}
+
+int link_wait_running(struct netlink *nl, int index, int64_t timeout_ns, struct err *err)
+{
+        struct link_info info = {.index = index};
+        int r;
+
+        r = netlink_wait(nl, RTMGRP_LINK, timeout_ns, is_running, &info, err);
+        if (r == -ETIMEDOUT)
+                return err_set(err, ERR_ENVIRONMENT, ETIMEDOUT, "the link %s does not carry packets: %s", info.name,
+                               info.is_up ? "the other end is down" : "it is down");
+        return r;
 }
 
 int link_set_up_loopback(struct netlink *nl, struct err *err)

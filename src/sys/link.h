@@ -47,6 +47,14 @@ int link_find(struct netlink *nl, const char *name, int *ret_index, struct err *
 /* link_set_up - administratively up or down */
 int link_set_up(struct netlink *nl, int index, bool up, struct err *err);
 
+/* link_wait_running - wait until the link carries packets
+ *
+ * The kernel reports a pair connected at once but attaches its queues a little later, in the background, and drops what
+ * is sent before; so wait for both ends before the first packet.
+ * Return: 0; -ETIMEDOUT, such as where the other end stays down; another negative errno.
+ */
+int link_wait_running(struct netlink *nl, int index, int64_t timeout_ns, struct err *err);
+
 /* link_set_up_loopback - bring lo up; a new namespace has it down */
 int link_set_up_loopback(struct netlink *nl, struct err *err);
 
@@ -74,7 +82,7 @@ struct link_info {
         uint32_t mtu;
         uint32_t n_tx_queues, n_rx_queues;
         bool is_up;      /* administratively */
-        bool is_running; /* and able to carry packets: the other end is up as well */
+        bool is_running; /* and carries packets: the other end is up as well, and the queues are attached */
         struct link_counters counters;
 };
 

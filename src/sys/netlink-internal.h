@@ -27,6 +27,15 @@ int netlink_request(struct netlink *nl, struct nl_msg *msg, const char *what, st
 int netlink_query(struct netlink *nl, struct nl_msg *msg, int (*fn)(struct nlmsghdr *hdr, void *userdata),
                   void *userdata, const char *what, struct err *err);
 
+/* netlink_wait - wait until something is as it should be
+ * @groups:  what to look again after: RTMGRP_LINK, RTMGRP_IPV6_ROUTE
+ * @is_done: 1, 0 for not yet, or a negative errno, which ends the wait; its reason is then in @err
+ *
+ * Return: 0; -ETIMEDOUT without a reason; another negative errno.
+ */
+int netlink_wait(struct netlink *nl, unsigned groups, int64_t timeout_ns,
+                 int (*is_done)(struct netlink *nl, void *userdata, struct err *err), void *userdata, struct err *err);
+
 /* netlink_build_failed - turn a failure of libnl to build a message into a reason
  * @code: libnl's negative error code
  */

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <netlink/attr.h>
 #include <netlink/errno.h>
 #include <netlink/handlers.h>
 #include <netlink/socket.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "sys/netlink-internal.h"
 
 struct netlink {
@@ -186,6 +191,50 @@ int netlink_query(struct netlink *nl, struct nl_msg *msg, int (*fn)(struct nlmsg
         struct exchange x = {.fn = fn, .userdata = userdata};
 
         return exchange(nl, msg, &x, what, err);
+}
+
+/* A socket in the namespace of @nl that becomes readable when something of @groups changes there. */
+static int open_events(struct netlink *nl, unsigned groups, struct err *err)
+{
+        struct sockaddr_nl where = {.nl_family = AF_NETLINK, .nl_groups = groups};
+        _cleanup_netns_ struct netns ns = NETNS_INIT;
+        _cleanup_close_ int fd = -1;
+
+        ns.fd = ioctl(nl_socket_get_fd(nl->sock), SIOCGSKNS);
+        if (ns.fd < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot get the network namespace of a socket");
+        fd = netns_socket(&ns, AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK, NETLINK_ROUTE, err);
+        if (fd < 0)
+                return fd;
+        if (bind(fd, (struct sockaddr *)&where, sizeof(where)) < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot listen to changes of links and routes");
+        return TAKE_FD(fd);
+}
+
+int netlink_wait(struct netlink *nl, unsigned groups, int64_t timeout_ns,
+                 int (*is_done)(struct netlink *nl, void *userdata, struct err *err), void *userdata, struct err *err)
+{
+        int64_t end = clock_now_ns(CLOCK_MONOTONIC) + timeout_ns, left;
+        _cleanup_close_ int events = -1;
+        uint8_t dropped[256];
+        int r;
+
+        events = open_events(nl, groups, err); /* before the first look, so that no change is missed */
+        if (events < 0)
+                return events;
+        for (;;) {
+                struct pollfd p = {.fd = events, .events = POLLIN};
+
+                while (recv(events, dropped, sizeof(dropped), 0) >= 0 || errno == ENOBUFS)
+                        ;
+                r = is_done(nl, userdata, err);
+                if (r != 0)
+                        return MIN(r, 0);
+                left = end - clock_now_ns(CLOCK_MONOTONIC);
+                if (left <= 0)
+                        return -ETIMEDOUT;
+                poll(&p, 1, (int)MIN(left / NSEC_PER_MSEC + 1, INT64_C(1000)));
+        }
 }
 
 int netlink_build_failed(int code, const char *what, struct err *err)

@@ -82,8 +82,11 @@ static inline void pair_up(struct pair *p, uint32_t n_queues)
                 assert_ok(link_set_up(p->nl[i], p->index[i], true, &err));
         }
         for (size_t i = 0; i < 2; i++) {
+                assert_ok(link_wait_running(p->nl[i], p->index[i], LONG_NS, &err));
                 assert_ok(ip_address_add(p->nl[i], p->index[i], &p->v4[i], &err));
                 assert_ok(ip_address_add(p->nl[i], p->index[i], &p->v6[i], &err));
+                assert_ok(ip_address_wait(p->nl[i], &p->v4[i], LONG_NS, &err));
+                assert_ok(ip_address_wait(p->nl[i], &p->v6[i], LONG_NS, &err));
                 assert_ok(ip_neighbour_add(p->nl[i], p->index[i], &p->v4[1 - i], pair_mac[1 - i], &err));
                 assert_ok(ip_neighbour_add(p->nl[i], p->index[i], &p->v6[1 - i], pair_mac[1 - i], &err));
         }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
-#include <poll.h>
-#include <sys/stat.h>
-
 static void namespace_of_the_caller_stays(void **state)
 {
         _cleanup_netns_ struct netns before = NETNS_INIT, after = NETNS_INIT, created = NETNS_INIT;
@@ -193,7 +190,11 @@ static void ends_are_as_ordered(void **state)
         assert_int_equal(info.n_rx_queues, 4);
         assert_true(info.is_up);
         assert_false(info.is_running); /* the other end is down */
+        assert_int_equal(link_wait_running(nl_two, index, NSEC_PER_MSEC, &err), -ETIMEDOUT);
+        assert_non_null(strstr(err.text, "the other end is down"));
         assert_ok(link_set_up(nl_one, 1234, true, &err));
+        assert_ok(link_wait_running(nl_two, index, LONG_NS, &err));
+        assert_ok(link_wait_running(nl_one, 1234, LONG_NS, &err));
         assert_ok(link_read(nl_two, index, &info, &err));
         assert_true(info.is_running);
 
@@ -241,6 +242,9 @@ static void routes_lead_through_a_gateway(void **state)
         gateway6 = p.v6[1];
         assert_ok(ip_address_add(p.nl[1], p.index[1], &far, &err));
         assert_ok(ip_address_add(p.nl[1], p.index[1], &far6, &err));
+        assert_ok(ip_address_wait(p.nl[1], &far6, LONG_NS, &err));
+        assert_int_equal(ip_address_wait(p.nl[0], &far6, NSEC_PER_MSEC, &err), -ETIMEDOUT);
+        assert_non_null(strstr(err.text, "2001:2:9::9"));
         assert_ok(ip_route_add(p.nl[0], p.index[0], &far, &gateway, &p.v4[0], &err));
         assert_ok(ip_route_add(p.nl[0], p.index[0], &everything6, &gateway6, NULL, &err));
         assert_int_equal(ip_route_add(p.nl[0], p.index[0], &far, &gateway, NULL, &err), -EEXIST);
