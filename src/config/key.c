@@ -46,7 +46,7 @@ static void add_expected(const struct key *key, struct text *out)
         if (key->type == KEY_QUANTITY) {
                 add_quantity(key, out);
         } else if (key->type == KEY_CHOICE) {
-                text_add(out, "one of ");
+                text_add(out, key->choices[0] && key->choices[1] ? "one of " : "");
                 add_choices(key, out);
         } else if (key->expected) {
                 text_add(out, key->expected);

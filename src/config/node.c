@@ -84,20 +84,12 @@ static size_t node_index(const struct node *mapping, const char *key, size_t len
         return SIZE_MAX;
 }
 
-int node_put(struct node *mapping, const char *key, const struct position *key_position, struct node *item)
+/* Adds @item under a key that the mapping does not have. */
+static int mapping_append(struct node *mapping, const char *key, const struct position *key_position, struct node *item)
 {
-        size_t n = mapping->n_items, at = node_index(mapping, key, strlen(key));
-        _cleanup_free_ char *copy = NULL;
+        _cleanup_free_ char *copy = strdup(key);
+        size_t n = mapping->n_items;
 
-        if (at < n) {
-                node_free(mapping->items[at]);
-                mapping->items[at] = item;
-                if (key_position)
-                        mapping->key_positions[at] = *key_position;
-                return 0;
-        }
-
-        copy = strdup(key);
         if (!copy || array_grow(&mapping->items, n, sizeof(*mapping->items)) < 0 ||
             array_grow(&mapping->keys, n, sizeof(*mapping->keys)) < 0 ||
             array_grow(&mapping->key_positions, n, sizeof(*mapping->key_positions)) < 0)
@@ -106,6 +98,19 @@ int node_put(struct node *mapping, const char *key, const struct position *key_p
         mapping->keys[n] = TAKE_PTR(copy);
         mapping->key_positions[n] = key_position ? *key_position : (struct position){0};
         mapping->n_items++;
+        return 0;
+}
+
+int node_put(struct node *mapping, const char *key, const struct position *key_position, struct node *item)
+{
+        size_t at = node_index(mapping, key, strlen(key));
+
+        if (at == SIZE_MAX)
+                return mapping_append(mapping, key, key_position, item);
+        node_free(mapping->items[at]);
+        mapping->items[at] = item;
+        if (key_position)
+                mapping->key_positions[at] = *key_position;
         return 0;
 }
 
@@ -138,8 +143,9 @@ struct node *node_copy(const struct node *node)
         for (size_t i = 0; i < node->n_items; i++) {
                 _cleanup_node_ struct node *item = node_copy(node->items[i]);
 
-                if (!item || (node->kind == NODE_MAPPING ? node_put(copy, node->keys[i], &node->key_positions[i], item)
-                                                         : node_append(copy, item)) < 0)
+                if (!item ||
+                    (node->kind == NODE_MAPPING ? mapping_append(copy, node->keys[i], &node->key_positions[i], item)
+                                                : node_append(copy, item)) < 0)
                         return NULL;
                 TAKE_PTR(item);
         }
