@@ -256,7 +256,7 @@ int manifest_parse(struct span bytes, const char *name, int inputs_dirfd, const 
 int manifest_load(int dirfd, const char *path, const struct kinds *kinds, const struct manifest_options *options,
                   struct manifest **ret, struct err *err)
 {
-        const char *slash = strrchr(path, '/');
+        const char *slash = strrchr(path, '/'), *below = options && options->inputs ? options->inputs : ".";
         _cleanup_free_ char *folder = NULL, *bytes = NULL;
         _cleanup_close_ int inputs = -1;
         size_t len;
@@ -265,12 +265,12 @@ int manifest_load(int dirfd, const char *path, const struct kinds *kinds, const 
         r = file_read(dirfd, path, node_limits_default.bytes, &bytes, &len, err);
         if (r < 0)
                 return r;
-        folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+        folder = text_format("%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, below);
         if (!folder)
                 return err_set_nomem(err);
         inputs = openat(dirfd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (inputs < 0)
-                return err_set_errno(err, ERR_IO, errno, "cannot open the folder of %s", path);
+        if (inputs < 0 && errno != ENOENT) /* a manifest that includes nothing needs no such folder */
+                return err_set_errno(err, ERR_IO, errno, "cannot open the folder %s", folder);
         return manifest_parse(span_of(bytes, len), path, inputs, kinds, options, ret, err);
 }
 
