@@ -101,9 +101,18 @@ int qdisc_add_fifo(struct netlink *nl, int index, uint32_t parent, uint32_t hand
 int qdisc_add_clsact(struct netlink *nl, int index, struct err *err)
 {
         _cleanup_rtnl_qdisc_ struct rtnl_qdisc *qdisc = NULL;
+        struct err reason = {0};
+        int r;
 
         qdisc = alloc_qdisc(index, TC_H_CLSACT, TC_H_MAKE(TC_H_CLSACT, 0), "clsact");
-        return qdisc ? send_qdisc(nl, qdisc, 0, err) : err_set_nomem(err);
+        if (!qdisc)
+                return err_set_nomem(err);
+        r = send_qdisc(nl, qdisc, 0, &reason);
+        if (r == 0 || r == -EEXIST)
+                return 0;
+        if (err)
+                *err = reason;
+        return r;
 }
 
 int qdisc_delete(struct netlink *nl, int index, uint32_t parent, struct err *err)

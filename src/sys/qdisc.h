@@ -62,7 +62,8 @@ enum qdisc_fifo_unit { QDISC_PACKETS, QDISC_BYTES };
 int qdisc_add_fifo(struct netlink *nl, int index, uint32_t parent, uint32_t handle, enum qdisc_fifo_unit unit,
                    uint32_t limit, struct err *err);
 
-/* qdisc_add_clsact - where BPF programs can be attached to what enters and leaves the link; see sys/bpf.h */
+/* qdisc_add_clsact - where BPF programs can be attached to what enters and leaves the link, see sys/bpf.h; nothing is
+ * done where it is there already */
 int qdisc_add_clsact(struct netlink *nl, int index, struct err *err);
 
 /* qdisc_delete - remove a queueing discipline and all below it; the root becomes what the kernel gives by default */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/span.h"
+#include "sys/netlink.h"
+
+/* Compiled BPF programs (bpf/, embedded into this program), loaded into the kernel and attached to links. Nothing is
+ * pinned: an attachment belongs to its link and goes with it, maps and programs go with the last attachment or
+ * descriptor, so nothing is left of a namespace that is gone. Loading needs CAP_BPF and CAP_NET_ADMIN in the initial
+ * user namespace; root of a user namespace has neither. */
+struct bpf_image;
+
+/* bpf_image_open - read an object file
+ * @object: the bytes, which must stay as they are until bpf_image_load()
+ * @name:   of the image, for messages
+ * @ret:    bpf_image_free() releases it; what is attached stays attached
+ */
+int bpf_image_open(struct span object, const char *name, struct bpf_image **ret, struct err *err);
+
+/* bpf_image_set_constants - give the program's only read-only variable its value, before bpf_image_load()
+ * @size: has to be the variable's */
+int bpf_image_set_constants(struct bpf_image *image, const void *data, size_t size, struct err *err);
+
+/* bpf_image_load - give programs and maps to the kernel, which verifies them
+ *
+ * Return: 0; -EPERM, kind unsupported, where this process may not; another negative errno.
+ */
+int bpf_image_load(struct bpf_image *image, struct err *err);
+
+enum bpf_direction { BPF_ENTERING, BPF_LEAVING };
+
+/* bpf_image_attach - let a program see every frame that enters or leaves a link
+ * @program:  name of its function
+ * @order:    from 1 on; where several are attached, in which order they run. A program passes a frame on to the next by
+ *            returning TC_ACT_UNSPEC
+ *
+ * The link needs qdisc_add_clsact() first. Return: 0; -EEXIST where the order is taken; another negative errno.
+ */
+int bpf_image_attach(struct bpf_image *image, const char *program, struct netlink *nl, int index,
+                     enum bpf_direction direction, uint16_t order, struct err *err);
+
+/* bpf_image_sum_counters - read elements of a per-CPU array map of 64-bit counters, summed over CPUs
+ * @map:     name of the map
+ * @first:   first key
+ * @n:       how many keys
+ * @n_words: counters in an element, as in the map
+ * @ret:     @n times @n_words sums
+ *
+ * Return: 0; -ENOENT where there is no such map or it has not this shape; another negative errno.
+ */
+int bpf_image_sum_counters(const struct bpf_image *image, const char *map, uint32_t first, uint32_t n, size_t n_words,
+                           uint64_t *ret, struct err *err);
+
+/* bpf_image_program_id - the kernel's number of a loaded program. Return: 0 or a negative errno. */
+int bpf_image_program_id(const struct bpf_image *image, const char *program, uint32_t *ret);
+
+void bpf_image_free(struct bpf_image *image);
+
+DEFINE_CLEANUP(struct bpf_image *, bpf_image_free)
+#define _cleanup_bpf_image_ _cleanup_(bpf_image_free_cleanup)

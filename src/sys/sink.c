@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/sink.h"
+
+#include <arpa/inet.h>
+
+#include "base/span.h"
+#include "bpf/sink-bpf.h"
+#include "sys/bpf.h"
+#include "sys/qdisc.h"
+
+#define SINK_ORDER  2 /* behind the slice filter, which is 1 */
+#define COUNT_WORDS (sizeof(struct slice_count) / sizeof(uint64_t))
+
+struct sink {
+        struct bpf_image *image;
+};
+
+int sink_attach(struct netlink *nl, int index, uint16_t port, const uint16_t *vlans, size_t n_vlans, struct sink **ret,
+                struct err *err)
+{
+        struct sink_config config = {.port = htons(port), .n_vlans = (uint16_t)n_vlans};
+        _cleanup_sink_ struct sink *sink = NULL;
+        int r;
+
+        if (n_vlans > SLICE_MAX)
+                return err_set(err, ERR_BUG, EINVAL, "a sink counts at most %d slices", SLICE_MAX);
+        if (n_vlans > 0)
+                memcpy(config.vlans, vlans, n_vlans * sizeof(*vlans));
+        sink = calloc(1, sizeof(*sink));
+        if (!sink)
+                return err_set_nomem(err);
+        r = bpf_image_open(span_of(sink_bpf, sizeof(sink_bpf)), "sink", &sink->image, err);
+        if (r == 0)
+                r = bpf_image_set_constants(sink->image, &config, sizeof(config), err);
+        if (r == 0)
+                r = bpf_image_load(sink->image, err);
+        if (r == 0)
+                r = qdisc_add_clsact(nl, index, err);
+        if (r == 0)
+                r = bpf_image_attach(sink->image, "sink", nl, index, BPF_ENTERING, SINK_ORDER, err);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(sink);
+        return 0;
+}
+
+void sink_free(struct sink *sink)
+{
+        if (!sink)
+                return;
+        bpf_image_free(sink->image);
+        free(sink);
+}
+
+int sink_read(const struct sink *sink, struct sink_counters *ret, struct err *err)
+{
+        struct sink_counters c;
+        int r;
+
+        r = bpf_image_sum_counters(sink->image, "counts", 0, SLICE_MAX, COUNT_WORDS, (uint64_t *)c.vlans, err);
+        if (r == 0)
+                r = bpf_image_sum_counters(sink->image, "counts", SINK_OTHER, 1, COUNT_WORDS, (uint64_t *)&c.other,
+                                           err);
+        if (r < 0)
+                return r;
+        *ret = c;
+        return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "bpf/sink.h"
+#include "sys/netlink.h"
+
+/* A sink of datagrams at a zone's link: what enters for one UDP port is counted and dropped by BPF, before any socket.
+ * Counts are of datagrams and of bytes of layer 2, tag included. */
+struct sink;
+
+/* sink_attach - attach to link @index, behind a slice filter where there is one
+ * @port:   UDP destination port
+ * @vlans:  slices to count apart, SLICE_MAX at most
+ * @ret:    sink_free() releases it; it keeps dropping as long as the link is there
+ *
+ * Return: 0; -EEXIST where the link has a sink; -EPERM, kind unsupported,
+ * where BPF may not be loaded; another negative errno.
+ */
+int sink_attach(struct netlink *nl, int index, uint16_t port, const uint16_t *vlans, size_t n_vlans, struct sink **ret,
+                struct err *err);
+
+void sink_free(struct sink *sink);
+
+DEFINE_CLEANUP(struct sink *, sink_free)
+#define _cleanup_sink_ _cleanup_(sink_free_cleanup)
+
+struct sink_counters {
+        struct slice_count vlans[SLICE_MAX]; /* in the order given */
+        struct slice_count other;            /* untagged, or none of them */
+};
+
+/* sink_read - what has been counted since it was attached */
+int sink_read(const struct sink *sink, struct sink_counters *ret, struct err *err);
