@@ -3,6 +3,7 @@
 
 /* What the tests with real namespaces share. Every test builds its own namespaces and leaves none. */
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,6 +124,19 @@ static inline void udp_send(int fd, const struct ip_prefix *to, uint16_t port, s
         socklen_t len = ip_prefix_sockaddr(to, port, &where);
 
         assert_int_equal(sendto(fd, zeros, payload_bytes, 0, (struct sockaddr *)&where, len), payload_bytes);
+}
+
+/* A link's receiver works on the CPU that sent, in the order sent: on one CPU, what was sent before a packet that has
+ * arrived has been decided too. */
+static inline void stay_on_one_cpu(void)
+{
+        cpu_set_t one;
+        int cpu = sched_getcpu();
+
+        assert_true(cpu >= 0);
+        CPU_ZERO(&one);
+        CPU_SET((size_t)cpu, &one);
+        assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 }
 
 /* Whether this process may make namespaces: the capability "netns". */
