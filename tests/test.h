@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/file.h"
 
 /* A folder of one test's own, removed with all that is in it when the variable goes out of scope:
