@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -63,7 +62,6 @@ static bool call_fails(char letter, bool takes_space)
 
 void fault_arm(enum fault_kind kind, unsigned n)
 {
-        json_set_alloc_funcs(malloc, free);
         memset(&fault, 0, sizeof(fault));
         fault.kind = kind;
         fault.left = n;

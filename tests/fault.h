@@ -14,8 +14,8 @@
  *                 assert_int_equal(r, -ENOMEM);
  *         }
  *
- * Only calls out of the statically linked code are seen, not those inside shared libraries (whose allocations through
- * jansson are). One thread only. */
+ * Only calls out of the statically linked code are seen, not those inside shared libraries; jansson allocates through
+ * base/json.c, so that it is seen. One thread only. */
 
 enum fault_kind {
         FAULT_ALLOCATION, /* malloc, calloc, realloc, strdup, strndup, opendir: fail with ENOMEM */

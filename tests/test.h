@@ -16,7 +16,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 
-/* A folder of one test's own, removed with all that is in it when the variable goes out of scope:
+/* A folder of one test's own, in memory where that is possible (tests sync a lot), removed with all that is in it when
+ * the variable goes out of scope:
  *
  *         _cleanup_scratch_ struct scratch scratch = scratch_make();
  */
@@ -27,12 +28,15 @@ struct scratch {
 
 static inline struct scratch scratch_make(void)
 {
-        struct scratch scratch = {.path = "/tmp/assay-test-XXXXXX", .fd = -1};
+        struct scratch scratch = {.path = "/dev/shm/assay-test-XXXXXX", .fd = -1};
 
-        if (mkdtemp(scratch.path))
-                scratch.fd = file_open_dir(AT_FDCWD, scratch.path);
-        if (scratch.fd < 0)
-                fail_msg("cannot make a scratch folder %s: %m", scratch.path);
+        if (!mkdtemp(scratch.path)) {
+                strcpy(scratch.path, "/tmp/assay-test-XXXXXX");
+                if (!mkdtemp(scratch.path))
+                        fail_msg("cannot make a scratch folder: %m");
+        }
+        scratch.fd = file_open_dir(AT_FDCWD, scratch.path);
+        assert_true(scratch.fd >= 0);
         return scratch;
 }
 

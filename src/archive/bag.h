@@ -9,14 +9,17 @@
 
 /* The BagIt side (RFC 8493) of an archive: digests of every file, and what does not agree with them. */
 
-/* One line of bag-info.txt. */
+/* One line of bag-info.txt, neither part with a line break, the label without ":". */
 struct bag_info {
         const char *label;
         const char *value;
 };
 
-/* bag_seal - write bagit.txt, bag-info.txt (with Payload-Oxum and Bag-Software-Agent), manifest-sha256.txt and
- * tagmanifest-sha256.txt over what is in the archive, each atomically, the tag manifest last */
+/* bag_seal - sweep the trials, then write bagit.txt, bag-info.txt (@info, Bag-Software-Agent, Payload-Oxum),
+ * manifest-sha256.txt and tagmanifest-sha256.txt over what is in the archive, each atomically, the tag manifest last
+ *
+ * Return: 0; a negative errno with the reason, also where something other than a regular file or a folder lies there.
+ */
 int bag_seal(struct archive *archive, const struct bag_info *info, size_t n_info, struct err *err);
 
 enum bag_fault_kind {
@@ -29,25 +32,34 @@ enum bag_fault_kind {
 
 struct bag_fault {
         enum bag_fault_kind kind;
-        char *path;   /* decoded */
-        char *detail; /* for people: expected and found */
+        char *path;   /* decoded; print it with text_add_visible() */
+        char *detail; /* for people: expected and found; safe to print */
 };
 
 struct bag_report {
-        size_t n_faults;
+        size_t n_faults, allocated;
         struct bag_fault *faults; /* sorted by path */
-        uint64_t files;
-        uint64_t bytes;
+        uint64_t files;           /* of the payload, read and compared */
+        uint64_t bytes;           /* in them */
+};
+
+/* What bag_check() asks for beside RFC 8493. */
+enum bag_flags {
+        /* An archive's own rules: there is a tag manifest, and it lists every tag file but itself and the attestation.
+         */
+        BAG_AS_ARCHIVE = 1 << 0,
 };
 
 /* bag_check - compare all files with the digests
  *
- * Every fault is reported, not only the first. Return: 0 with the faults (maybe none) in @ret; a negative errno where
- * the archive could not be read at all.
+ * Every fault is reported, not only the first. Return: 0 with the faults (maybe none) in @ret, which bag_report_done()
+ * releases; a negative errno where the archive could not be read at all.
  */
-int bag_check(struct archive *archive, struct bag_report *ret, struct err *err);
+int bag_check(struct archive *archive, enum bag_flags flags, struct bag_report *ret, struct err *err);
 
 void bag_report_done(struct bag_report *report);
+
+#define _cleanup_bag_report_ _cleanup_(bag_report_done)
 
 /* bag_fault_name - "missing", "extra", "changed", "malformed", "unreadable" */
 const char *bag_fault_name(enum bag_fault_kind kind);

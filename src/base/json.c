@@ -8,6 +8,24 @@
 
 #define JSON_NESTING_MAX 64
 
+/* jansson 2.14 loses a character of a string, and says nothing, where its parser runs out of memory. So its allocations
+ * come through here, and a parse during which one failed is not believed. */
+static _Thread_local bool allocation_failed;
+
+static void *allocate(size_t size)
+{
+        void *p = malloc(size);
+
+        if (!p)
+                allocation_failed = true;
+        return p;
+}
+
+__attribute__((constructor)) static void json_set_up(void)
+{
+        json_set_alloc_funcs(allocate, free);
+}
+
 /* jansson allows 2048 levels; nothing of ours has more than a few. Counts brackets outside strings. */
 static bool nests_too_deep(struct span s)
 {
@@ -57,9 +75,10 @@ int json_parse(struct span s, const char *name, json_t **ret, struct err *err)
         if (nests_too_deep(s))
                 return err_set_at(err, ERR_DATA, &at, "JSON nested deeper than %d levels", JSON_NESTING_MAX);
 
+        allocation_failed = false;
         value = json_loadb(s.len > 0 ? (const char *)s.data : "", s.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY,
                            &reason);
-        if (!value && json_error_code(&reason) == json_error_out_of_memory)
+        if (allocation_failed)
                 return err_set_nomem(err);
         if (!value) {
                 at.line = reason.line > 0 ? (unsigned)reason.line : 1;

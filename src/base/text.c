@@ -48,7 +48,7 @@ void text_add(struct text *t, const char *s)
         text_add_bytes(t, s, strlen(s));
 }
 
-static _printf_(2, 0) void text_addv(struct text *t, const char *format, va_list args)
+void text_addv(struct text *t, const char *format, va_list args)
 {
         va_list again;
         int n;

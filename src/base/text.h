@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,6 +24,7 @@ void text_done(struct text *t);
 void text_add(struct text *t, const char *s);
 void text_add_bytes(struct text *t, const void *data, size_t len);
 void text_addf(struct text *t, const char *format, ...) _printf_(2, 3);
+void text_addv(struct text *t, const char *format, va_list args) _printf_(2, 0);
 
 /* text_add_visible - add outside bytes so that a terminal shows them and does not obey them: control characters,
  * backslashes and what is not UTF-8 become \xNN */
