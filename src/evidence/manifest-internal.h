@@ -9,7 +9,7 @@
 
 #define MANIFEST_CELLS_MAX  1024
 #define MANIFEST_VALUES_MAX 200000 /* of the configurations of all cells */
-#define MANIFEST_TRIALS_MAX 1000000
+#define MANIFEST_TRIALS_MAX 100000
 #define MANIFEST_INPUTS_MAX 64
 
 struct hypothesis_keys {

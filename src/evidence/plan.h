@@ -37,7 +37,10 @@ struct plan {
 };
 
 /* plan_make - the plan of @manifest, which must outlive it
- * @skipped, @n_skipped: cells not to run
+ * @options:              those that the manifest was loaded with
+ * @skipped, @n_skipped:  cells not to run
+ *
+ * Return: 0, or a negative errno with the reason in @err (kind unsupported if all cells are skipped).
  */
 int plan_make(const struct manifest *manifest, const struct kinds *kinds, const struct manifest_options *options,
               const size_t *skipped, size_t n_skipped, struct plan **ret, struct err *err);
@@ -59,7 +62,14 @@ uint32_t plan_extra_rounds_max(const struct plan *plan);
 /* plan_to_json - the content of data/plan.json (docs/formats/plan.md), with each cell's merged configuration */
 int plan_to_json(const struct plan *plan, json_t **ret, struct err *err);
 
-/* plan_options_from_json - the options that a stored plan was made with, so that it can be made again from the manifest
- * and compared byte by byte. Strings are borrowed from @json. The caller frees ret_overrides (the array alone). */
+/* How a stored plan is checked: its options, then the manifest with them, then what it skipped, then plan_make() and
+ * plan_to_json(), whose text has to be the stored one, byte by byte. */
+
+/* plan_options_from_json - the options that a stored plan was made with. Strings are borrowed from @json. The caller
+ * frees ret_overrides (the array alone). */
 int plan_options_from_json(const json_t *json, struct manifest_options *ret, const char ***ret_overrides,
+                           struct err *err);
+
+/* plan_skipped_from_json - the cells that a stored plan left out, as indices of @manifest's; the caller frees them */
+int plan_skipped_from_json(const json_t *json, const struct manifest *manifest, size_t **ret, size_t *ret_n,
                            struct err *err);

@@ -344,6 +344,19 @@ static void test_from_bytes(void **state)
         assert_string_equal(err.text, "cannot open exp-001.yaml below the manifest's folder: Bad file descriptor");
 }
 
+static void test_inputs_folder(void **state)
+{
+        const struct manifest_options options = {.inputs = "../tests/cases/manifests"};
+        _cleanup_close_ int dirfd = open_folder("../../experiments");
+        struct manifest *m = NULL;
+        struct err err = {0};
+
+        assert_int_equal(manifest_load(dirfd, "exp-000.yaml", &test_kinds, &options, &m, &err), -EINVAL);
+        assert_string_equal(err.text,
+                            "cannot open exp-001.yaml below the manifest's folder: No such file or directory");
+        manifest_free(m);
+}
+
 static void assert_override_refused(const char *override, const char *expected)
 {
         _cleanup_close_ int dirfd = open_folder("../../experiments");
@@ -447,12 +460,19 @@ static void test_document(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_cases),          cmocka_unit_test(test_isolation),
-                cmocka_unit_test(test_merging),        cmocka_unit_test(test_campaigns_and_include),
-                cmocka_unit_test(test_differences),    cmocka_unit_test(test_files_of_a_policy),
-                cmocka_unit_test(test_unjudged),       cmocka_unit_test(test_growth),
-                cmocka_unit_test(test_from_bytes),     cmocka_unit_test(test_overrides_refused),
-                cmocka_unit_test(test_too_many_cells), cmocka_unit_test(test_too_many_values),
+                cmocka_unit_test(test_cases),
+                cmocka_unit_test(test_isolation),
+                cmocka_unit_test(test_merging),
+                cmocka_unit_test(test_campaigns_and_include),
+                cmocka_unit_test(test_differences),
+                cmocka_unit_test(test_files_of_a_policy),
+                cmocka_unit_test(test_unjudged),
+                cmocka_unit_test(test_growth),
+                cmocka_unit_test(test_from_bytes),
+                cmocka_unit_test(test_inputs_folder),
+                cmocka_unit_test(test_overrides_refused),
+                cmocka_unit_test(test_too_many_cells),
+                cmocka_unit_test(test_too_many_values),
                 cmocka_unit_test(test_document),
         };
 
