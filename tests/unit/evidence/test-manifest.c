@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/macro.h"
 #include "evidence/manifest.h"
+#include "tests/test.h"
 #include "tests/unit/evidence/manifest-kinds.h"
 
 /* Each tests/cases/manifests/NAME.yaml loads, in its short form too, unless NAME.error beside it has the error that it

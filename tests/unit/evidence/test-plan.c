@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "evidence/plan.h"
+#include "tests/test.h"
 #include "tests/unit/evidence/manifest-kinds.h"
 
 #define EXP_001 "../../experiments/exp-001.yaml"
