@@ -8,7 +8,7 @@
 #include "bpfvm/store.h"
 
 /* What stands behind the helpers that reach outside: given by whoever embeds the interpreter. A member that is NULL has
- * a default: the monotonic clock; a fixed pseudo-random sequence; lines dropped; -ENOSYS. */
+ * a default: the monotonic clock; bits of the clock, spread; lines dropped; -ENOSYS. */
 struct embed {
         void *userdata;
         uint64_t (*time_ns)(void *userdata);

@@ -256,3 +256,46 @@ int isa_find_insn(const struct insn *insn, const struct isa_row **ret)
                 }
         return -ENOENT;
 }
+
+static bool has_far_target(const struct insn *insn)
+{
+        return insn->kind == INSN_CALL_LOCAL || (insn->kind == INSN_JUMP && insn->size == 4);
+}
+
+int isa_encode(const struct insn *insn, uint32_t slot, struct isa_slot ret[static 2])
+{
+        const struct isa_row *row = NULL;
+        int opcode = isa_find_insn(insn, &row);
+        bool is_jump = insn->kind == INSN_JUMP || insn->kind == INSN_BRANCH || insn->kind == INSN_CALL_LOCAL;
+        int32_t offset = is_jump ? (int32_t)(insn->target - slot - 1) : insn->offset;
+
+        if (opcode < 0)
+                return opcode;
+        if (row->offset == ISA_ANY && offset != (int16_t)offset)
+                return -ERANGE;
+
+        ret[0] = (struct isa_slot){
+                .opcode = (uint8_t)opcode,
+                .dst = row->dst == ISA_ZERO ? 0 : insn->dst,
+                .src = row->src == ISA_SELECT ? (uint8_t)row->select
+                       : row->src == ISA_ZERO ? 0
+                                              : insn->src,
+                .offset = row->offset == ISA_SELECT ? (int16_t)row->select
+                          : row->offset == ISA_ANY  ? (int16_t)offset
+                                                    : 0,
+                .imm = row->imm == ISA_SELECT ? row->select
+                       : row->imm == ISA_ANY  ? (int32_t)insn->imm
+                                              : 0,
+        };
+        if (has_far_target(insn))
+                ret[0].imm = offset;
+        if (insn->kind != INSN_WIDE)
+                return 1;
+
+        ret[1] = (struct isa_slot){.imm = (int32_t)(insn->op == WIDE_CONSTANT ? insn->imm >> 32 : insn->imm)};
+        if (insn->op != WIDE_CONSTANT)
+                ret[0].imm = (int32_t)insn->map;
+        if (insn->op == WIDE_MAP)
+                ret[1].imm = 0;
+        return 2;
+}

@@ -54,3 +54,11 @@ const struct isa_row *isa_find(struct isa_slot slot);
  * Return: its opcode, with the row in @ret; -ENOENT if nothing encodes it (INSN_TAIL, or fields that do not fit).
  */
 int isa_find_insn(const struct insn *insn, const struct isa_row **ret);
+
+/* isa_encode - the reverse of decoding
+ * @slot: where the instruction stands, since targets are encoded as distances
+ * @ret:  one encoded slot, or two for a wide load
+ *
+ * Return: the number of slots; -ENOENT if nothing encodes it; -ERANGE if an offset or a distance does not fit.
+ */
+int isa_encode(const struct insn *insn, uint32_t slot, struct isa_slot ret[static 2]);

@@ -14,10 +14,17 @@ const char *map_kind_name(enum map_kind kind)
         return kind >= 0 && kind < MAP_KINDS ? names[kind] : "unknown";
 }
 
+static uint64_t round_up_8(uint64_t n)
+{
+        return (n + 7) & ~UINT64_C(7);
+}
+
 uint64_t map_bytes(const struct map_def *def)
 {
-        uint64_t entry = (uint64_t)def->value_size + (def->kind == MAP_HASH ? def->key_size : 0), bytes;
+        uint64_t entry = round_up_8(def->value_size), bytes;
 
+        if (def->kind == MAP_HASH)
+                entry += round_up_8(def->key_size) + 3 * sizeof(uint32_t); /* its chain, and up to two buckets */
         if (def->kind == MAP_RING)
                 return def->max_entries;
         return __builtin_mul_overflow(entry, def->max_entries, &bytes) ? UINT64_MAX : bytes;

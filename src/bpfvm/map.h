@@ -20,7 +20,7 @@ enum map_kind {
 
 #define MAP_NAME_MAX  64
 #define MAP_KEY_MAX   512                 /* bytes of a key */
-#define MAP_BYTES_MAX (UINT64_C(1) << 30) /* of keys and values together, or of a ring */
+#define MAP_BYTES_MAX (UINT64_C(1) << 30) /* by map_bytes() */
 
 struct map_def {
         char name[MAP_NAME_MAX];
@@ -42,6 +42,6 @@ const char *map_kind_name(enum map_kind kind);
  */
 int map_check(const struct map_def *def, struct fault *fault);
 
-/* map_bytes - bytes of its keys and values (an array's keys take none), or of its ring; without bookkeeping. Saturates
- * for a definition that map_check() refuses. */
+/* map_bytes - memory that a map takes at run time, in bytes: values and keys each rounded up to 8, and a hash's chains.
+ * Saturates for a definition that map_check() refuses. */
 uint64_t map_bytes(const struct map_def *def);

@@ -20,22 +20,22 @@
  * - At entry r1 is the context (the scalar 0 without one) and r10 the frame; all else is uninitialised. A called
  *   function gets r1..r5 as they are and a frame of its own; on return r0 is its result, r1..r5 are uninitialised,
  *   r6..r9 as before the call. r0 may be uninitialised at a function's exit, not at the program's.
- * - A lookup's result may be null until it is compared with 0 for (in)equality in 64 bits, or with a non-null outcome
- *   known; all copies become known with it. Until then arithmetic on it is FAULT_POINTER_ARITH; access is FAULT_NULL
- *   if it is null.
+ * - A lookup's result may be null until it, or a copy, is compared with the immediate 0 for (in)equality in 64 bits;
+ *   then all copies are pointers, or the scalar 0. Until then arithmetic on it is FAULT_POINTER_ARITH; access is
+ *   FAULT_NULL if it is null.
  * - Pointers are moved in 64 bits, added to scalars in 64 bits (either order) and have scalars subtracted; every other
  *   operation on them, in 32 bits any, is FAULT_POINTER_ARITH. Map handles allow none.
  * - A pointer compares for (in)equality with the immediate 0 in 64 bits; every other comparison is
  * FAULT_POINTER_COMPARE.
- * - Pointers are stored only into the stack, 8 bytes at once, at a multiple of 8 from r10 (else FAULT_ALIGNMENT). Read
- *   back whole at the same place they are pointers again; any other read of, or write that leaves part of, those bytes
- *   is FAULT_POINTER_PARTIAL. Storing one elsewhere, by an atomic, or passing memory that holds one to a helper is
- *   FAULT_POINTER_LEAK.
+ * - Pointers are stored only into the stack, 8 bytes at once (else FAULT_POINTER_PARTIAL), at a multiple of 8 from r10
+ *   (else FAULT_ALIGNMENT). Read back whole at the same place they are pointers again; any other read of, or write that
+ *   leaves part of, those bytes is FAULT_POINTER_PARTIAL. Storing one elsewhere, by an atomic, or passing one, or
+ * memory that holds one, to a helper that wants data is FAULT_POINTER_LEAK.
  * - A pointer into a frame must not outlive it: returning it, or storing it into an older frame, is FAULT_POINTER_LEAK.
  * - Atomics are aligned to their size (FAULT_ALIGNMENT), and work on the stack and on map values, not on the context
  *   (FAULT_NO_ACCESS). On the stack the bytes have to be initialised. Other accesses may be unaligned.
- * - Writing to a map's value through a pointer does not change whether stack bytes are initialised; map values always
- *   are.
+ * - Memory for a helper is in the stack, a map's value, or a context without aligned ranges; a scalar or a handle there
+ *   is FAULT_HELPER_ARGUMENT, as are sizes out of range and handles of the wrong kind of map.
  */
 
 enum value_kind {

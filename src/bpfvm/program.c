@@ -117,6 +117,30 @@ static int check_jumps(const struct program *program, struct fault *fault)
         return 0;
 }
 
+/* The address of a map's value is that of an array with one entry, which a loader makes of global variables; an offset
+ * into it lies inside. */
+static int check_map_values(const struct program *program, struct fault *fault)
+{
+        for (uint32_t i = 0; i < program->n_insns; i++) {
+                const struct insn *insn = &program->insns[i];
+                const struct map_def *map;
+
+                if (insn->kind != INSN_WIDE || insn->op != WIDE_MAP_VALUE)
+                        continue;
+                map = &program->maps[insn->map];
+                if (map->kind != MAP_ARRAY || map->max_entries != 1)
+                        return fault_set(
+                                fault, FAULT_MAP, i,
+                                "takes the address of a value of map %s; only an array of one entry allows that",
+                                map->name);
+                if (insn->imm >= map->value_size)
+                        return fault_set(fault, FAULT_MAP, i,
+                                         "offset %" PRIi64 " into map %s, whose value has %" PRIu32 " bytes", insn->imm,
+                                         map->name, map->value_size);
+        }
+        return 0;
+}
+
 int program_build(struct program *program, struct span slots, struct err *err)
 {
         int r;
@@ -133,6 +157,8 @@ int program_build(struct program *program, struct span slots, struct err *err)
                 r = program_split(program, err);
         if (r == 0)
                 r = check_jumps(program, &program->fault);
+        if (r == 0)
+                r = check_map_values(program, &program->fault);
         if (r > 0) {
                 free(TAKE_PTR(program->insns));
                 free(TAKE_PTR(program->subs));

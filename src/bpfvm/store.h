@@ -15,13 +15,15 @@
 
 struct store;
 
+#define STORE_BYTES_MAX (UINT64_C(1) << 30) /* of all maps of a store, by map_bytes() */
+
 /* What a program and its host do with flags of an update; numbers as in the Linux kernel. */
 enum store_flag { STORE_ANY = 0, STORE_NEW = 1, STORE_EXISTING = 2 };
 
 /* store_new - maps for checked definitions, with their initial values
  * @defs: @n of them; must live as long as the store
  *
- * Return: 0; -ENOMEM.
+ * Return: 0; -E2BIG if they take more than STORE_BYTES_MAX; -ENOMEM.
  */
 int store_new(const struct map_def *defs, uint32_t n, struct store **ret, struct err *err);
 
@@ -47,7 +49,7 @@ void store_clear(struct store *store);
 
 /* store_ring_output - append a record of @len bytes
  *
- * Return: 0; -EAGAIN if it does not fit now; -E2BIG if it never will; -EINVAL for another map.
+ * Return: 0; -EAGAIN if it does not fit now; -E2BIG if it takes more than half the ring; -EINVAL for another map.
  */
 int store_ring_output(struct store *store, uint32_t map, const void *data, size_t len);
 
