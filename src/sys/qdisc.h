@@ -39,13 +39,14 @@ struct qdisc_htb {
 int qdisc_add_htb(struct netlink *nl, int index, const struct qdisc_htb *htb, struct err *err);
 
 struct qdisc_htb_class {
-        uint32_t parent;  /* the tree's handle, or a class of it */
+        uint32_t
+                parent; /* the tree's handle, or a class of it; the kernel takes an unknown one for the tree's handle */
         uint32_t classid; /* QDISC_HANDLE(major of the tree, minor) */
         uint64_t rate_bps;
         uint64_t ceiling_bps; /* 0: as the rate */
         /* What may leave at once after a pause, at the rate and at the ceiling. Tokens beyond it are lost, so it has to
-         * bridge the lateness of timers, or the rate is not reached. 0: what the rate brings in 200 us, and two frames
-         * of full size. */
+         * bridge the lateness of timers, or the rate is not reached. Rounded down to microseconds at the rate. 0: what
+         * the rate brings in 200 us, and two frames of full size. */
         uint32_t burst_bytes, ceiling_burst_bytes;
         uint32_t quantum_bytes; /* how much it sends before another class of its priority may; 0: one frame of full size
                                  */
