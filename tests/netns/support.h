@@ -20,6 +20,7 @@
 #include "sys/link.h"
 #include "sys/netlink.h"
 #include "sys/netns.h"
+#include "sys/slice.h"
 
 #define LONG_NS (20 * NSEC_PER_SEC)
 
@@ -145,4 +146,19 @@ static inline int can_make_netns(struct err *err)
         _cleanup_netns_ struct netns ns = NETNS_INIT;
 
         return netns_new(&ns, err);
+}
+
+/* Whether BPF may be loaded here: the capability "bpf". */
+static inline int can_load_bpf(struct err *err)
+{
+        static const struct slice_config empty = {0};
+        _cleanup_slice_filter_ struct slice_filter *filter = NULL;
+        _cleanup_netlink_ struct netlink *nl = NULL;
+        _cleanup_netns_ struct netns ns = NETNS_INIT;
+        int r;
+
+        r = netns_new(&ns, err);
+        if (r == 0)
+                r = netlink_open(&ns, &nl, err);
+        return r < 0 ? r : slice_filter_attach(nl, 1, &empty, &filter, err);
 }
