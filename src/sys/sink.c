@@ -8,15 +8,14 @@
 #include "sys/bpf.h"
 #include "sys/qdisc.h"
 
-#define SINK_ORDER  2 /* behind the slice filter, which is 1 */
 #define COUNT_WORDS (sizeof(struct slice_count) / sizeof(uint64_t))
 
 struct sink {
         struct bpf_image *image;
 };
 
-int sink_attach(struct netlink *nl, int index, uint16_t port, const uint16_t *vlans, size_t n_vlans, struct sink **ret,
-                struct err *err)
+int sink_attach(struct netlink *nl, int index, uint16_t order, uint16_t port, const uint16_t *vlans, size_t n_vlans,
+                struct sink **ret, struct err *err)
 {
         struct sink_config config = {.port = htons(port), .n_vlans = (uint16_t)n_vlans};
         _cleanup_sink_ struct sink *sink = NULL;
@@ -37,7 +36,7 @@ int sink_attach(struct netlink *nl, int index, uint16_t port, const uint16_t *vl
         if (r == 0)
                 r = qdisc_add_clsact(nl, index, err);
         if (r == 0)
-                r = bpf_image_attach(sink->image, "sink", nl, index, BPF_ENTERING, SINK_ORDER, err);
+                r = bpf_image_attach(sink->image, "sink", nl, index, BPF_ENTERING, order, err);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(sink);

@@ -13,16 +13,19 @@
  * Counts are of datagrams and of bytes of layer 2, tag included. */
 struct sink;
 
-/* sink_attach - attach to link @index, behind a slice filter where there is one
+#define SINK_ORDER_FIRST 2 /* behind the slice filter, which is 1 */
+
+/* sink_attach - attach to link @index
+ * @order:  SINK_ORDER_FIRST, and the next for each further sink of the link
  * @port:   UDP destination port
  * @vlans:  slices to count apart, SLICE_MAX at most
  * @ret:    sink_free() releases it; it keeps dropping as long as the link is there
  *
- * Return: 0; -EEXIST where the link has a sink; -EPERM, kind unsupported,
+ * Return: 0; -EEXIST where the order is taken; -EPERM, kind unsupported,
  * where BPF may not be loaded; another negative errno.
  */
-int sink_attach(struct netlink *nl, int index, uint16_t port, const uint16_t *vlans, size_t n_vlans, struct sink **ret,
-                struct err *err);
+int sink_attach(struct netlink *nl, int index, uint16_t order, uint16_t port, const uint16_t *vlans, size_t n_vlans,
+                struct sink **ret, struct err *err);
 
 void sink_free(struct sink *sink);
 

@@ -263,17 +263,21 @@ static const struct layout_subnet *subnet_find(const struct layout *l, size_t li
         return NULL;
 }
 
-static void add_route(struct layout *l, size_t node, size_t out, size_t slice, const struct layout_subnet *to)
+/* To subnet number @to, or all of its slice, by link @out, which carries the slice. */
+static void add_route(struct layout *l, size_t node, size_t out, size_t to, bool to_slice)
 {
-        const struct layout_subnet *over = subnet_find(l, out, slice);
+        size_t slice = l->subnets[to].slice;
         unsigned peer = l->links[out].ends[LAYOUT_LOWER].node == node ? LAYOUT_UPPER : LAYOUT_LOWER;
+        const struct layout_subnet *over = subnet_find(l, out, slice);
 
+        if (!over)
+                return;
         l->routes[l->n_routes++] = (struct layout_route){
                 .node = node,
                 .link = out,
                 .slice = slice,
-                .to = to ? to->ends[LAYOUT_LOWER] : over->ends[LAYOUT_LOWER],
-                .to_slice = !to,
+                .to = to,
+                .to_slice = to_slice,
                 .via = over->ends[peer],
         };
 }
@@ -288,15 +292,14 @@ static void make_routes(struct layout *l)
                 const struct layout_subnet *s = &l->subnets[i];
                 bool is_down = l->links[s->link].is_uplink || s->link >= trunks;
 
-                add_route(l, l->links[s->link].ends[is_down ? LAYOUT_UPPER : LAYOUT_LOWER].node, s->link, s->slice,
-                          NULL);
+                add_route(l, l->links[s->link].ends[is_down ? LAYOUT_UPPER : LAYOUT_LOWER].node, s->link, i, true);
         }
         for (size_t node = first; node + 1 < l->n_nodes; node++)
                 for (size_t i = 0; i < l->n_subnets; i++) {
                         const struct layout_subnet *s = &l->subnets[i];
 
                         if (l->links[s->link].ends[LAYOUT_LOWER].node > node)
-                                add_route(l, node, trunks + (node - first), s->slice, s);
+                                add_route(l, node, trunks + (node - first), i, false);
                 }
 }
 
@@ -380,6 +383,37 @@ bool layout_link_find(const struct layout *l, const char *name, size_t *ret)
         return false;
 }
 
+struct ip_prefix layout_address_prefix(const struct layout_address *a, int family, unsigned length_bits)
+{
+        struct ip_prefix p = {.family = family, .length_bits = length_bits};
+
+        if (family == AF_INET)
+                memcpy(p.bytes, &a->in4, sizeof(a->in4));
+        else
+                memcpy(p.bytes, &a->in6, sizeof(a->in6));
+        return p;
+}
+
+/* The network that @a lies in: its bits past the prefix are 0. */
+static struct ip_prefix network_of(const struct layout_address *a, int family, unsigned length_bits)
+{
+        struct ip_prefix p = layout_address_prefix(a, family, length_bits);
+
+        for (unsigned bit = length_bits; bit < sizeof(p.bytes) * 8; bit++)
+                p.bytes[bit / 8] &= (uint8_t) ~(0x80 >> bit % 8);
+        return p;
+}
+
+struct ip_prefix layout_slice_network(const struct layout_subnet *subnet, int family)
+{
+        return network_of(&subnet->ends[0], family, family == AF_INET ? LAYOUT_SLICE_PREFIX4 : LAYOUT_SLICE_PREFIX6);
+}
+
+struct ip_prefix layout_link_network(const struct layout_subnet *subnet, int family)
+{
+        return network_of(&subnet->ends[0], family, family == AF_INET ? LAYOUT_LINK_PREFIX4 : LAYOUT_LINK_PREFIX6);
+}
+
 /* The link by which traffic between two zones reaches or leaves @zone. */
 static bool zone_link(const struct layout *l, size_t zone, size_t slice, size_t *ret, unsigned *ret_end)
 {
@@ -395,12 +429,13 @@ static bool zone_link(const struct layout *l, size_t zone, size_t slice, size_t 
 
 const struct layout_address *layout_zone_address(const struct layout *l, size_t zone, size_t slice)
 {
+        const struct layout_subnet *subnet = NULL;
         unsigned end;
         size_t link;
 
-        if (!zone_link(l, zone, slice, &link, &end))
-                return NULL;
-        return &subnet_find(l, link, slice)->ends[end];
+        if (zone_link(l, zone, slice, &link, &end))
+                subnet = subnet_find(l, link, slice);
+        return subnet ? &subnet->ends[end] : NULL;
 }
 
 size_t layout_path(const struct layout *l, size_t from_zone, size_t to_zone, struct layout_step *ret)

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "sys/ip.h"
 #include "testbed/topology.h"
 
 /* A topology as nodes, links, addresses and routes: a pure function of it, made before anything is built.
@@ -85,8 +86,8 @@ struct layout_subnet {
 struct layout_route {
         size_t node, link; /* the link that it leaves @node by */
         size_t slice;
-        struct layout_address to; /* only the networks count */
-        bool to_slice;            /* to the whole slice, not to one link of it */
+        size_t to;     /* subnet that it leads to */
+        bool to_slice; /* and to the rest of its slice */
         struct layout_address via;
 };
 
@@ -135,6 +136,13 @@ bool layout_link_find(const struct layout *layout, const char *name, size_t *ret
 /* layout_zone_address - the address of a zone in a slice that it carries: where its traffic is sent to; NULL where it
  * does not carry the slice */
 const struct layout_address *layout_zone_address(const struct layout *layout, size_t zone, size_t slice);
+
+/* layout_address_prefix - an address with a prefix length; its bits past the prefix are kept */
+struct ip_prefix layout_address_prefix(const struct layout_address *address, int family, unsigned length_bits);
+
+/* layout_slice_network, layout_link_network - the network of a whole slice, and of its part of one link */
+struct ip_prefix layout_slice_network(const struct layout_subnet *subnet, int family);
+struct ip_prefix layout_link_network(const struct layout_subnet *subnet, int family);
 
 /* layout_path - the links between two different zones, in order
  * @ret: LAYOUT_PATH_MAX steps

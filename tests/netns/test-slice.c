@@ -350,8 +350,9 @@ static void sink_counts_exactly_and_drops(void **state)
         int red, red6, blue, other, receiver;
 
         sliced_up(&s);
-        assert_ok(sink_attach(s.pair.nl[1], s.pair.index[1], PORT, vlans, 2, &sink, &err));
-        assert_int_equal(sink_attach(s.pair.nl[1], s.pair.index[1], PORT, vlans, 2, &second, &err), -EEXIST);
+        assert_ok(sink_attach(s.pair.nl[1], s.pair.index[1], SINK_ORDER_FIRST, PORT, vlans, 2, &sink, &err));
+        assert_int_equal(sink_attach(s.pair.nl[1], s.pair.index[1], SINK_ORDER_FIRST, PORT, vlans, 2, &second, &err),
+                         -EEXIST);
         receiver = udp_socket(&s.pair.ns[1], &s.pair.v4[1], PORT);
         red = udp_socket(&s.pair.ns[0], &s.pair.v4[0], PORT);
         red6 = udp_socket(&s.pair.ns[0], &s.pair.v6[0], PORT);
@@ -397,7 +398,7 @@ static void sink_without_tags(void **state)
 
         pair_up(&p, 1);
         assert_ok(link_set_gso_max_segs(p.nl[0], p.index[0], 64, &err));
-        assert_ok(sink_attach(p.nl[1], p.index[1], PORT, NULL, 0, &sink, &err));
+        assert_ok(sink_attach(p.nl[1], p.index[1], SINK_ORDER_FIRST, PORT, NULL, 0, &sink, &err));
         fd = udp_socket(&p.ns[0], &p.v4[0], PORT);
         other = udp_socket(&p.ns[1], &p.v4[1], PORT + 1);
         udp_send(fd, &p.v4[1], PORT, PAYLOAD);

@@ -83,7 +83,7 @@ static size_t follow(const struct layout *l, size_t node, size_t slice, const st
                         const struct layout_route *r = &l->routes[i];
 
                         if (r->node == node && r->slice == slice && !r->to_slice &&
-                            (ntohl(r->to.in4.s_addr) ^ ntohl(to->in4.s_addr)) >> 2 == 0)
+                            (ntohl(l->subnets[r->to].ends[0].in4.s_addr) ^ ntohl(to->in4.s_addr)) >> 2 == 0)
                                 out = r->link;
                 }
                 for (size_t i = 0; next == SIZE_MAX && out == SIZE_MAX && i < l->n_routes; i++)

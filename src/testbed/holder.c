@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "testbed/holder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "testbed/holder-internal.h"
+
+#define SOCKET_NAME "testbed.sock"
+#define LOCK_NAME   "testbed.lock"
+#define FAILED_NAME "testbed.failed"
+#define BACKLOG     16
+
+const char *holder_state_name(enum holder_state state)
+{
+        static const char *const names[] = {
+                [HOLDER_DOWN] = "down",
+                [HOLDER_UP] = "up",
+                [HOLDER_DEGRADED] = "degraded",
+                [HOLDER_FAILED] = "failed",
+        };
+
+        return names[state];
+}
+
+void holder_status_done(struct holder_status *status)
+{
+        free(status->detail);
+        json_decref(status->json);
+        *status = (struct holder_status){0};
+}
+
+/* ---- the folder ---- */
+
+/* The folder is nobody else's, or whoever made it could pose as the holder. */
+static int open_folder(struct err *err)
+{
+        const char *runtime = getenv("XDG_RUNTIME_DIR");
+        _cleanup_close_ int fd = -1;
+        char path[PATH_MAX];
+        struct stat st;
+
+        snprintf(path, sizeof(path), "%s/assay", runtime && runtime[0] == '/' ? runtime : "/run");
+        fd = file_make_dir(AT_FDCWD, path, 0700);
+        if (fd < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, -fd,
+                                     "cannot open the folder %s (set XDG_RUNTIME_DIR to a folder of your own)", path);
+        if (fstat(fd, &st) < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot examine the folder %s", path);
+        if (st.st_uid != geteuid() || st.st_mode & 077)
+                return err_set(err, ERR_ENVIRONMENT, EPERM,
+                               "the folder %s has to belong to this user and to nobody else (chmod 700)", path);
+        return TAKE_FD(fd);
+}
+
+static int lock_folder(int dirfd, struct err *err)
+{
+        _cleanup_close_ int fd = openat(dirfd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+        if (fd < 0 || flock(fd, LOCK_EX) < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot lock the standing testbed");
+        return TAKE_FD(fd);
+}
+
+/* The path is made short by the folder's descriptor: a socket's may have 107 bytes. */
+static void socket_address(int dirfd, struct sockaddr_un *ret)
+{
+        *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+        snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/" SOCKET_NAME, dirfd);
+}
+
+/* ---- the client's side ---- */
+
+/* A connection to the holder; -ENOENT without a reason where there is none. What a dead one left is removed where
+ * @sweeps, which needs the lock. */
+static int connect_holder(int dirfd, bool sweeps, struct err *err)
+{
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        struct sockaddr_un address;
+
+        if (fd < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot open a socket");
+        socket_address(dirfd, &address);
+        if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+                if (errno == ECONNREFUSED && sweeps)
+                        unlinkat(dirfd, SOCKET_NAME, 0);
+                if (errno == ENOENT || errno == ECONNREFUSED)
+                        return -ENOENT;
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot reach the standing testbed");
+        }
+        if (!holder_is_trusted(fd))
+                return err_set(err, ERR_ENVIRONMENT, EPERM, "the standing testbed belongs to another user");
+        return TAKE_FD(fd);
+}
+
+static int receive_fd(struct msghdr *msg)
+{
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c))
+                if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int))) {
+                        int fd;
+
+                        memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+                        return fd;
+                }
+        return -1;
+}
+
+static int receive_reply(int fd, json_t **ret, int *ret_fd, struct err *err)
+{
+        _cleanup_free_ char *buf = malloc(HOLDER_REPLY_MAX);
+        union {
+                char buf[CMSG_SPACE(sizeof(int))];
+                struct cmsghdr align;
+        } control;
+        struct iovec iov = {.iov_base = buf, .iov_len = HOLDER_REPLY_MAX};
+        struct msghdr msg = {.msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = control.buf,
+                             .msg_controllen = sizeof(control.buf)};
+        _cleanup_close_ int passed = -1;
+        _cleanup_json_ json_t *reply = NULL;
+        const char *why;
+        ssize_t n;
+        int r;
+
+        if (!buf)
+                return err_set_nomem(err);
+        n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+        if (n > 0)
+                passed = receive_fd(&msg);
+        if (n <= 0 || msg.msg_flags & MSG_TRUNC)
+                return err_set(err, ERR_ENVIRONMENT, EPIPE, "the process that holds the testbed did not answer");
+        r = json_parse(span_of(buf, (size_t)n), "answer of the testbed", &reply, err);
+        if (r < 0)
+                return r;
+        why = json_string_value(json_object_get(reply, "error"));
+        if (why)
+                return err_set(err, ERR_USAGE, ENOENT, "%s", why);
+        if (ret_fd)
+                *ret_fd = TAKE_FD(passed);
+        *ret = TAKE_PTR(reply);
+        return 0;
+}
+
+static int request(int fd, const char *op, const char *name, json_t **ret, int *ret_fd, struct err *err)
+{
+        _cleanup_json_ json_t *object =
+                name ? json_pack("{s:s, s:s}", "op", op, "name", name) : json_pack("{s:s}", "op", op);
+        _cleanup_free_ char *text = object ? json_format_line(object) : NULL;
+
+        if (!text)
+                return name ? err_set(err, ERR_USAGE, EINVAL, "the name is not valid UTF-8") : err_set_nomem(err);
+        if (strlen(text) > HOLDER_REQUEST_MAX)
+                return err_set(err, ERR_USAGE, ENOENT, "the name is too long for a node or link");
+        if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot ask the process that holds the testbed");
+        return receive_reply(fd, ret, ret_fd, err);
+}
+
+static int nothing_stands(struct err *err)
+{
+        return err_set(err, ERR_ENVIRONMENT, ENOENT, "no testbed stands; bring one up with `assay testbed up`");
+}
+
+static int ask_for_fd(const char *op, const char *name, struct netns *ret, char *ret_device, struct err *err)
+{
+        _cleanup_close_ int dirfd = open_folder(err), fd = -1, passed = -1;
+        _cleanup_json_ json_t *reply = NULL;
+        int r;
+
+        if (dirfd < 0)
+                return dirfd;
+        fd = connect_holder(dirfd, false, err);
+        if (fd == -ENOENT)
+                return nothing_stands(err);
+        if (fd < 0)
+                return fd;
+        r = request(fd, op, name, &reply, &passed, err);
+        if (r < 0)
+                return r;
+        if (passed < 0)
+                return err_set(err, ERR_ENVIRONMENT, EPROTO, "the answer of the testbed has no namespace in it");
+        if (ret_device)
+                snprintf(ret_device, 16, "%s", json_string_value(json_object_get(reply, "device")));
+        ret->fd = TAKE_FD(passed);
+        return 0;
+}
+
+int holder_netns(const char *name, struct netns *ret, struct err *err)
+{
+        return ask_for_fd("netns", name, ret, NULL, err);
+}
+
+int holder_link(const char *name, struct netns *ret, char ret_device[static 16], struct err *err)
+{
+        return ask_for_fd("link", name, ret, ret_device, err);
+}
+
+/* ---- status ---- */
+
+/* Nothing stands: was that meant? */
+static int status_without_holder(int dirfd, struct holder_status *s, struct err *err)
+{
+        size_t len;
+        int r;
+
+        s->state = HOLDER_FAILED;
+        r = file_read(dirfd, FAILED_NAME, sizeof(err->text) + 1, &s->detail, &len, NULL);
+        if (r < 0) {
+                s->state = HOLDER_DOWN;
+                s->detail = strdup("");
+        }
+        s->json = s->detail ? json_pack("{s:s, s:s}", "state", holder_state_name(s->state), "detail", s->detail) : NULL;
+        return s->json ? 0 : err_set_nomem(err);
+}
+
+static int status_of_holder(int fd, struct holder_status *s, struct err *err)
+{
+        const char *state, *detail;
+        int r;
+
+        r = request(fd, "status", NULL, &s->json, NULL, err);
+        if (r >= 0)
+                r = json_get_string(s->json, "answer of the testbed", "state", &state, err);
+        if (r >= 0)
+                r = json_get_string(s->json, "answer of the testbed", "detail", &detail, err);
+        if (r < 0)
+                return r;
+        s->state = streq(state, "up") ? HOLDER_UP : HOLDER_DEGRADED;
+        s->detail = strdup(detail);
+        return s->detail ? 0 : err_set_nomem(err);
+}
+
+int holder_status(struct holder_status *ret, struct err *err)
+{
+        _cleanup_close_ int dirfd = open_folder(err), lock = -1, fd = -1;
+        _cleanup_holder_status_ struct holder_status s = {0};
+        int r;
+
+        if (dirfd < 0)
+                return dirfd;
+        lock = lock_folder(dirfd, err);
+        if (lock < 0)
+                return lock;
+        fd = connect_holder(dirfd, true, err);
+        if (fd >= 0)
+                r = status_of_holder(fd, &s, err);
+        else if (fd == -ENOENT)
+                r = status_without_holder(dirfd, &s, err);
+        else
+                r = fd;
+        if (r < 0)
+                return r;
+        *ret = s;
+        s = (struct holder_status){0};
+        return 0;
+}
+
+/* ---- up ---- */
+
+static int listen_at(int dirfd, struct err *err)
+{
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        struct sockaddr_un address;
+        mode_t mask;
+        int r;
+
+        socket_address(dirfd, &address);
+        mask = umask(0177);
+        r = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&address, sizeof(address));
+        umask(mask);
+        if (r < 0 || listen(fd, BACKLOG) < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot open the testbed's socket");
+        return TAKE_FD(fd);
+}
+
+/* Keeps the folder and the report open, and nothing else: not the lock, nor what the program had open. */
+static void close_others(int a, int b)
+{
+        int low = MIN(a, b), high = MAX(a, b), null = open("/dev/null", O_RDWR);
+
+        for (int i = 0; i < 3 && null >= 0; i++)
+                dup2(null, i);
+        close_range(3, (unsigned)low - 1, 0);
+        close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+        close_range((unsigned)high + 1, ~0u, 0);
+}
+
+static void report(int fd, const struct err *err)
+{
+        (void)!write(fd, err, sizeof(*err));
+}
+
+/* The holder's whole life, from the fork to its end. */
+static void hold(const struct topology *topology, const char *identity, int dirfd, int report_fd)
+{
+        _cleanup_testbed_ struct testbed *tb = NULL;
+        _cleanup_close_ int listen_fd = -1, last_fd = -1;
+        struct err err = {0};
+
+        log_set_sink(NULL, LOG_ERROR, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        close_others(dirfd, report_fd);
+        (void)!chdir("/");
+        if (testbed_up(topology, &tb, &err) >= 0)
+                listen_fd = listen_at(dirfd, &err);
+        report(report_fd, &err);
+        close(report_fd);
+        if (listen_fd < 0)
+                return;
+        holder_serve(tb, identity, listen_fd, &last_fd);
+        unlinkat(dirfd, SOCKET_NAME, 0);
+        testbed_down(TAKE_PTR(tb)); /* before the last client sees its connection end */
+}
+
+static int start(const struct topology *topology, const char *identity, int dirfd, struct err *err)
+{
+        int fds[2];
+        ssize_t n;
+        pid_t pid;
+        struct err outcome;
+
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot open a pipe");
+        pid = fork();
+        if (pid == 0) {
+                setsid();
+                if (fork() == 0) /* init's child, not this process's: nobody has to wait for it */
+                        hold(topology, identity, dirfd, fds[1]);
+                _exit(0);
+        }
+        close(fds[1]);
+        n = pid < 0 ? 0 : read(fds[0], &outcome, sizeof(outcome));
+        close(fds[0]);
+        if (pid > 0)
+                waitpid(pid, NULL, 0);
+        if (pid < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot start the process that holds the testbed");
+        if (n != sizeof(outcome))
+                return err_set(err, ERR_ENVIRONMENT, EPIPE, "the process that was to hold the testbed ended early");
+        if (outcome.kind == ERR_NONE)
+                return 0;
+        if (err)
+                *err = outcome;
+        return outcome.errnum > 0 ? -outcome.errnum : -EINVAL;
+}
+
+/* Whether what stands is what is asked for: 1, or an error. */
+static int compare(int fd, const char *identity, struct err *err)
+{
+        _cleanup_holder_status_ struct holder_status s = {0};
+        const char *standing;
+        int r;
+
+        r = status_of_holder(fd, &s, err);
+        if (r >= 0)
+                r = json_get_string(s.json, "answer of the testbed", "identity", &standing, err);
+        if (r < 0)
+                return r;
+        if (streq(standing, identity))
+                return 1;
+        return err_set(err, ERR_ENVIRONMENT, EEXIST,
+                       "another testbed stands already; take it down first with `assay testbed down`");
+}
+
+int holder_up(const struct topology *topology, const char *identity, struct err *err)
+{
+        _cleanup_close_ int dirfd = open_folder(err), lock = -1, fd = -1;
+        struct err why = {0};
+        int r;
+
+        if (dirfd < 0)
+                return dirfd;
+        lock = lock_folder(dirfd, err);
+        if (lock < 0)
+                return lock;
+        fd = connect_holder(dirfd, true, err);
+        if (fd >= 0)
+                return compare(fd, identity, err);
+        if (fd != -ENOENT)
+                return fd;
+        unlinkat(dirfd, FAILED_NAME, 0);
+        r = start(topology, identity, dirfd, &why);
+        if (r < 0) {
+                file_write_atomic(dirfd, FAILED_NAME, 0600, span_of_text(why.text), NULL);
+                if (err)
+                        *err = why;
+        }
+        return r;
+}
+
+int holder_down(struct err *err)
+{
+        _cleanup_close_ int dirfd = open_folder(err), lock = -1, fd = -1;
+        _cleanup_json_ json_t *reply = NULL;
+        char byte;
+        int r;
+
+        if (dirfd < 0)
+                return dirfd;
+        lock = lock_folder(dirfd, err);
+        if (lock < 0)
+                return lock;
+        unlinkat(dirfd, FAILED_NAME, 0);
+        fd = connect_holder(dirfd, true, err);
+        if (fd == -ENOENT)
+                return 1;
+        if (fd < 0)
+                return fd;
+        r = request(fd, "down", NULL, &reply, NULL, err);
+        if (r < 0)
+                return r;
+        (void)!recv(fd, &byte, 1, 0);    /* returns when the holder has ended */
+        unlinkat(dirfd, SOCKET_NAME, 0); /* where it was killed in between */
+        return 0;
+}

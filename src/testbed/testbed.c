@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "testbed/testbed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "testbed/testbed-internal.h"
+
+const char *testbed_tagger_name(enum testbed_tagger tagger)
+{
+        static const char *const names[] = {
+                [TESTBED_TAGGER_8021Q] = "8021q",
+                [TESTBED_TAGGER_BPF] = "bpf",
+                [TESTBED_TAGGER_NONE] = "none",
+        };
+
+        return names[tagger];
+}
+
+const char *testbed_classifier_name(enum testbed_classifier classifier)
+{
+        return classifier == TESTBED_CLASSIFIER_BPF ? "bpf" : "nftables";
+}
+
+int testbed_up(const struct topology *topology, struct testbed **ret, struct err *err)
+{
+        _cleanup_testbed_ struct testbed *tb = calloc(1, sizeof(*tb));
+        int r;
+
+        if (!tb)
+                return err_set_nomem(err);
+        tb->topology = topology;
+        tb->mechanism = (struct testbed_mechanism){TESTBED_TAGGER_BPF, TESTBED_CLASSIFIER_BPF};
+        r = layout_make(topology, &tb->layout, err);
+        if (r >= 0)
+                r = node_build_all(tb, err);
+        if (r >= 0)
+                r = cable_build_all(tb, err);
+        if (r >= 0)
+                r = node_forward_all(tb, err);
+        if (r >= 0)
+                r = tagger_build(tb, err);
+        if (r >= 0)
+                r = shaper_build(tb, err);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(tb);
+        return 0;
+}
+
+void testbed_down(struct testbed *tb)
+{
+        if (!tb)
+                return;
+        drain_free_all(tb->drains);
+        tagger_free(tb->tagger);
+        for (size_t i = 0; i < tb->n_nodes; i++)
+                node_done(&tb->nodes[i]);
+        free(tb->nodes);
+        free(tb->devices);
+        layout_free(tb->layout);
+        free(tb);
+}
+
+int testbed_missing(const struct topology *topology, struct err *err)
+{
+        _cleanup_testbed_ struct testbed *tb = NULL;
+
+        return testbed_up(topology, &tb, err);
+}
+
+const struct layout *testbed_layout(const struct testbed *tb)
+{
+        return tb->layout;
+}
+
+struct testbed_mechanism testbed_mechanism(const struct testbed *tb)
+{
+        return tb->mechanism;
+}
+
+const struct netns *testbed_netns(const struct testbed *tb, size_t node)
+{
+        return &tb->nodes[node].ns;
+}
+
+const struct netns *testbed_zone_netns(const struct testbed *tb, const char *name)
+{
+        size_t zone;
+
+        return topology_zone_find(tb->topology, name, &zone) ? &tb->nodes[zone].ns : NULL;
+}
+
+int testbed_address(const struct testbed *tb, const char *zone, const char *slice, int family, struct ip_prefix *ret,
+                    struct err *err)
+{
+        const struct layout_address *address;
+        size_t z, s;
+
+        if (!topology_zone_find(tb->topology, zone, &z))
+                return err_set(err, ERR_USAGE, ENOENT, "there is no zone named %s", zone);
+        if (!topology_slice_find(tb->topology, slice, &s))
+                return err_set(err, ERR_USAGE, ENOENT, "there is no slice named %s", slice);
+        address = layout_zone_address(tb->layout, z, s);
+        if (!address)
+                return err_set(err, ERR_USAGE, ENOENT, "zone %s does not carry slice %s", zone, slice);
+        *ret = layout_address_prefix(address, family, family == AF_INET ? 32 : 128);
+        return 0;
+}
