@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "campaign/traffic.h"
+
+#include <stdbool.h>
+
+#include "campaign/kind-stamp-probe.h"
+#include "campaign/kind-udp-load.h"
+#include "sys/sched.h"
+
+#define CPUS_MAX 1024
+
+static int cpu_missing(const char *where, int64_t cpu, struct err *err)
+{
+        int cpus[CPUS_MAX], n;
+
+        n = sched_cpus(cpus, CPUS_MAX);
+        if (n < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, -n, "cannot find out which processors may be used");
+        for (int i = 0; i < MIN(n, CPUS_MAX); i++)
+                if (cpus[i] == cpu)
+                        return 0;
+        return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
+                       "%s wants processor %lld, which is not one of the %d that this process may use", where,
+                       (long long)cpu, n);
+}
+
+static int probe_missing(const struct node *map, struct err *err)
+{
+        struct stamp_probe_keys keys = {0};
+        int r;
+
+        r = key_table_read(&stamp_probe_table, map, "workload", &keys, err);
+        if (r >= 0)
+                r = cpu_missing("workload.cpu", keys.cpu, err);
+        if (r >= 0)
+                r = cpu_missing("workload.reflector-cpu", keys.reflector_cpu, err);
+        key_table_done(&stamp_probe_table, &keys);
+        return r;
+}
+
+static int load_missing(const struct node *map, const char *name, struct err *err)
+{
+        struct udp_load_keys keys = {0};
+        int r;
+
+        r = key_table_read(&udp_load_table, map, name, &keys, err);
+        if (r >= 0)
+                r = cpu_missing(name, keys.cpu, err);
+        key_table_done(&udp_load_table, &keys);
+        return r;
+}
+
+int traffic_missing(const struct node *config, struct err *err)
+{
+        const struct node *backgrounds = node_get(config, "background");
+        int r;
+
+        r = probe_missing(node_get(config, "workload"), err);
+        for (size_t i = 0; backgrounds && i < backgrounds->n_items && r >= 0; i++)
+                r = load_missing(backgrounds->items[i], backgrounds->keys[i], err);
+        return r;
+}

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign from manifest to verdict, its archive, and what happens to it when somebody or something interferes."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import program
+
+TINY = program.ROOT / "tests" / "cases" / "campaigns" / "tiny.yaml"
+
+
+class Campaign(unittest.TestCase):
+    """What every test here has: a scratch folder, and a host that has to look the same afterwards."""
+
+    def setUp(self):
+        program.need_root()
+        self.before = program.host_state()
+        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="assay-e2e-"))
+        self.addCleanup(shutil.rmtree, self.scratch, ignore_errors=True)
+
+    def tearDown(self):
+        self.assertEqual(program.host_state(), self.before)
+
+    def start(self, *args):
+        return subprocess.Popen([program.ASSAY, "run", *map(str, args)], text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def archive(self):
+        found = [p for p in self.scratch.iterdir() if p.is_dir() and p.name.startswith("tiny-")]
+        self.assertEqual(len(found), 1, found)
+        return found[0]
+
+    def wait_for_trials(self, process, count):
+        """Until @count trials are in the journal; gives the archive."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            self.assertIsNone(process.poll(), "the campaign ended early")
+            for journal in self.scratch.glob("tiny-*/data/journal.jsonl"):
+                if journal.read_text().count('"event":"trial"') >= count:
+                    return journal.parent.parent
+            time.sleep(0.01)
+        self.fail("no trial in time")
+
+    def children(self, pid):
+        found = []
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = stat.read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == pid:
+                found.append(int(stat.parent.name))
+        return found
+
+
+class Whole(Campaign):
+    def test_from_manifest_to_verified_archive(self):
+        done = program.run("run", TINY, "-o", self.scratch)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for word in ["per-queue/idle", "per-queue/loaded", "same-same/idle", "sane", "holds"]:
+            self.assertIn(word, done.stdout)
+        archive = self.archive()
+        self.assertIn(str(archive), done.stdout + done.stderr)
+
+        outside = subprocess.run(["sha256sum", "--quiet", "-c", "manifest-sha256.txt"], cwd=archive, check=False)
+        self.assertEqual(outside.returncode, 0)
+        self.assertEqual((archive / "data" / "manifest.yaml").read_bytes(), TINY.read_bytes())
+        for name in ["plan.json", "run-env.json", "summary.json", "verdict.json"]:
+            json.loads((archive / "data" / name).read_text())
+        trials = sorted((archive / "data" / "trials").iterdir())
+        self.assertEqual(len(trials), 18)
+        for trial in trials:
+            record = json.loads((trial / "trial.json").read_text())
+            self.assertTrue(record["valid"], record["reason"])
+            for scrape in ["before", "during", "after"]:
+                self.assertTrue((trial / "scrapes" / f"{scrape}.prom").read_text().endswith("# EOF\n"))
+
+        verified = program.run("verify", archive)
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+        shown = program.run("show", archive)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertIn("sane", shown.stdout)
+        self.check_tampering(archive)
+
+    def check_tampering(self, archive):
+        """One byte flipped, one file gone, one more: each named, exit 5."""
+        copy = self.scratch / "copy"
+        trial = sorted(p.name for p in (archive / "data" / "trials").iterdir())[0]
+        samples = f"data/trials/{trial}/samples.csv.zst"
+        for what, harm in {
+            samples: lambda p: p.write_bytes(p.read_bytes()[:-1] + bytes([p.read_bytes()[-1] ^ 1])),
+            f"data/trials/{trial}/trial.json": lambda p: p.unlink(),
+            "data/extra.txt": lambda p: p.write_text("x"),
+            "data/verdict.json": lambda p: p.write_text(p.read_text().replace("holds", "fails", 1)),
+        }.items():
+            shutil.copytree(archive, copy)
+            harm(copy / what)
+            done = program.run("verify", copy)
+            self.assertEqual(done.returncode, 5, what + done.stdout + done.stderr)
+            self.assertIn(what, done.stdout + done.stderr)
+            shutil.rmtree(copy)
+
+        # a verdict that was changed, and all digests made right again: only computing it anew can tell
+        shutil.copytree(archive, copy)
+        verdict = copy / "data" / "verdict.json"
+        verdict.write_text(verdict.read_text().replace('"holds"', '"fails"', 1))
+        for manifest in ["manifest-sha256.txt", "tagmanifest-sha256.txt"]:
+            names = [line.split(maxsplit=1)[1] for line in (copy / manifest).read_text().splitlines()]
+            sums = subprocess.run(["sha256sum", *names], cwd=copy, text=True, capture_output=True, check=True).stdout
+            (copy / manifest).write_text(sums)
+        done = program.run("verify", copy)
+        self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
+        self.assertIn("verdict.json", done.stdout + done.stderr)
+
+    def test_dry_run_runs_nothing(self):
+        done = program.run("run", TINY, "--dry-run", "-o", self.scratch)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("per-queue/loaded", done.stdout)
+        self.assertEqual(list(self.scratch.iterdir()), [])
+        code, plan = program.run_json("run", TINY, "--dry-run", "--set", "rounds=8")
+        self.assertEqual((code, len(plan["trials"])), (0, 24))
+        self.assertEqual(plan["overrides"], ["rounds=8"])
+
+
+class Interference(Campaign):
+    def test_killed_and_resumed(self):
+        for trials in [0, 2, 5]:
+            process = self.start(TINY, "-o", self.scratch)
+            archive = self.wait_for_trials(process, trials)
+            process.kill()
+            process.communicate()
+            kept = (archive / "data" / "journal.jsonl").read_text().count('"event":"trial"')
+            self.assertGreaterEqual(kept, trials)
+            done = program.run("run", "--resume", archive)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(program.run("verify", archive).returncode, 0)
+            again = program.run("run", "--resume", archive)
+            self.assertEqual(again.returncode, 2)
+            self.assertIn("finished", again.stderr)
+            shutil.rmtree(archive)
+
+    def test_interrupted_politely(self):
+        for number in [signal.SIGINT, signal.SIGTERM]:
+            process = self.start(TINY, "-o", self.scratch)
+            archive = self.wait_for_trials(process, 1)
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=20)
+            self.assertEqual(process.returncode, 1)
+            self.assertIn(f"assay run --resume {archive}", errors)
+            shutil.rmtree(archive)
+
+    def test_two_at_once(self):
+        first = self.start(TINY, "-o", self.scratch)
+        self.wait_for_trials(first, 1)
+        second = program.run("run", TINY, "-o", self.scratch)
+        self.assertEqual(second.returncode, 1)
+        self.assertIn(f"process {first.pid}", second.stderr)
+        first.terminate()
+        first.communicate(timeout=20)
+
+    def test_the_reflector_dies(self):
+        process = self.start(TINY, "-o", self.scratch, "--set", "workload.duration=1s")
+        self.wait_for_trials(process, 1)
+        deadline = time.monotonic() + 20
+        killed = False
+        while not killed and time.monotonic() < deadline:
+            for child in self.children(process.pid):
+                name = pathlib.Path(f"/proc/{child}/comm")
+                if name.exists() and "reflector" in name.read_text():
+                    os.kill(child, signal.SIGKILL)
+                    killed = True
+        self.assertTrue(killed)
+        _, errors = process.communicate(timeout=120)
+        self.assertIn("INVALID", errors)
+        self.assertIn("reflector", errors)
+        self.assertEqual(process.returncode, 0, errors)  # its round was run again
+        archive = self.archive()
+        self.assertEqual(program.run("verify", archive).returncode, 0)
+
+
+class Places(Campaign):
+    def test_output_is_a_file(self):
+        (self.scratch / "file").write_text("")
+        done = program.run("run", TINY, "-o", self.scratch / "file")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("file", done.stderr)
+
+    def test_output_is_read_only(self):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=64k", "none", self.scratch], check=True)
+        self.addCleanup(subprocess.run, ["umount", self.scratch], check=False)
+        done = program.run("run", TINY, "-o", self.scratch)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Read-only file system", done.stderr)
+
+    def test_output_fills_up(self):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96k", "none", self.scratch], check=True)
+        self.addCleanup(subprocess.run, ["umount", self.scratch], check=False)
+        done = program.run("run", TINY, "-o", self.scratch)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("No space left on device", done.stderr)
+        archive = self.archive()
+        subprocess.run(["mount", "-o", "remount,size=16m", self.scratch], check=True)
+        done = program.run("run", "--resume", archive)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(program.run("verify", archive).returncode, 0)
+
+
+if __name__ == "__main__":
+    program.main()
