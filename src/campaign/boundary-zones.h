@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include <stdint.h>
+
 #include "campaign/adapter.h"
+#include "testbed/testbed.h"
 
 /* The boundary `zones`: a testbed, as an adapter. The workloads that run in it reach the testbed through this header.
  */
-
-struct testbed;
 
 extern const struct boundary_ops boundary_zones_ops;
 
@@ -16,15 +17,15 @@ extern const struct boundary_ops boundary_zones_ops;
  */
 int boundary_zones_missing(const struct node *config, struct err *err);
 
-/* boundary_zones_testbed - the testbed under @b, borrowed; NULL if @b is another kind of boundary */
+/* boundary_zones_testbed, boundary_zones_topology - what stands under @b, borrowed */
 struct testbed *boundary_zones_testbed(struct boundary *b);
+const struct topology *boundary_zones_topology(struct boundary *b);
 
-/* Packets that a workload sent through the testbed, for the proof that follows. */
-struct zones_flow {
-        const char *from, *to, *slice;           /* borrowed until the boundary is down */
-        uint64_t sent_packets, sent_bytes;       /* bytes of layer 2, tag included */
-        uint64_t replied_packets, replied_bytes; /* that came back the same way */
-};
+/* boundary_zones_settle - wait until the uplink's queues are empty, so that counters of sender and sink can be compared
+ *
+ * Return: 0; -ETIMEDOUT after two seconds.
+ */
+int boundary_zones_settle(struct boundary *b, struct err *err);
 
-/* boundary_zones_account - tell what was sent; called by workloads when they collect */
-int boundary_zones_account(struct boundary *b, const struct zones_flow *flow, struct err *err);
+/* boundary_zones_account - tell the proof that follows what was sent; workloads do so when they collect */
+int boundary_zones_account(struct boundary *b, const struct path_flow *flow, struct err *err);
