@@ -5,19 +5,28 @@ BUILD ?= build
 .PHONY: all setup demo check bench fuzz format clean
 
 all: setup $(BUILD)/build.ninja
-	ninja -C $(BUILD)
+	@meson compile -C $(BUILD)
 
 setup:
 	@tools/setup
 
 $(BUILD)/build.ninja:
-	meson setup $(BUILD)
+	meson setup $(BUILD) >/dev/null
 
 check: setup
 	@tools/check
 
+demo: all
+	@tools/demo
+
+bench: setup
+	@tools/bench $(PARTS)
+
 fuzz: setup
 	@tools/fuzz
+
+format:
+	git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
 	rm -rf build build-*

@@ -353,11 +353,9 @@ static int trial_commit(struct running *t, const struct trial_context *context, 
         _cleanup_json_ json_t *line = NULL;
         int r;
 
-        r = validity_judge(record, &ret->is_valid, ret->reason, sizeof(ret->reason), err);
+        r = validity_judge(t->dirfd, record, &ret->is_valid, ret->reason, err);
         if (r < 0)
                 return r;
-        json_object_set_new(record, "valid", json_boolean(ret->is_valid));
-        json_object_set_new(record, "reason", json_string(ret->reason));
         r = json_save(t->dirfd, "trial.json", record, err);
         if (r < 0)
                 return r;

@@ -7,6 +7,7 @@
 #include "archive/archive.h"
 #include "base/err.h"
 #include "evidence/plan.h"
+#include "evidence/validity.h"
 
 /* One trial: up, prove, background starts, warm-up, measure, stop, collect, prove again, down; and its folder in the
  * archive. */
@@ -23,7 +24,7 @@ struct trial_context {
 
 struct trial_outcome {
         bool is_valid;
-        char reason[512]; /* why not */
+        char reason[VALIDITY_REASON_SIZE]; /* why not */
 };
 
 /* trial_run - run @trial and commit it to the archive
