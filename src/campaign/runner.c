@@ -10,6 +10,7 @@
 #include "campaign/finish.h"
 #include "campaign/kinds.h"
 #include "campaign/lock.h"
+#include "evidence/reload.h"
 #include "sys/host.h"
 
 /* A campaign under way. */
@@ -211,12 +212,6 @@ static int read_journal(struct campaign *c, struct err *err)
         return 0;
 }
 
-/* The plan is made anew from the archive's own manifest, and has to be the one that was written. */
-static int reopen_plan(struct campaign *c, struct err *err)
-{
-        return finish_load_plan(c->archive, kinds_all(), &c->manifest, &c->plan, err);
-}
-
 static int campaign_reopen(struct campaign *c, const char *path, struct err *err)
 {
         int r;
@@ -235,7 +230,7 @@ static int campaign_reopen(struct campaign *c, const char *path, struct err *err
         if (r >= 0)
                 r = archive_trials_sweep(c->archive, err);
         if (r >= 0)
-                r = reopen_plan(c, err);
+                r = reload_plan(c->archive, kinds_all(), &c->manifest, &c->plan, err);
         if (r >= 0)
                 r = read_journal(c, err);
         if (r >= 0)

@@ -6,6 +6,7 @@
 #include "campaign/runner.h"
 #include "cli/experiment.h"
 #include "cli/print-campaign.h"
+#include "cli/print-plan.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "evidence/reload.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+#define MANIFEST_PATH "data/manifest.yaml"
+#define INPUTS_PATH   "data/inputs"
+#define PLAN_PATH     "data/plan.json"
+
+#define PLAN_LIMIT_BYTES     (64u << 20)
+#define MANIFEST_LIMIT_BYTES (1u << 20)
+
+static int reload_manifest(struct archive *archive, const struct kinds *kinds, const struct manifest_options *options,
+                           struct manifest **ret, struct err *err)
+{
+        _cleanup_free_ char *bytes = NULL;
+        _cleanup_close_ int inputs = -1;
+        size_t len = 0;
+        int r;
+
+        r = file_read(archive_dirfd(archive), MANIFEST_PATH, MANIFEST_LIMIT_BYTES, &bytes, &len, err);
+        if (r < 0)
+                return r;
+        inputs = file_open_dir(archive_dirfd(archive), INPUTS_PATH); /* absent where nothing is included */
+        return manifest_parse(span_of(bytes, len), MANIFEST_PATH, inputs, kinds, options, ret, err);
+}
+
+static int compare_plan(const struct plan *plan, const char *stored, struct err *err)
+{
+        _cleanup_json_ json_t *json = NULL;
+        _cleanup_free_ char *text = NULL;
+        int r;
+
+        r = plan_to_json(plan, &json, err);
+        if (r < 0)
+                return r;
+        text = json_format(json);
+        if (!text)
+                return err_set_nomem(err);
+        if (!streq(text, stored))
+                return err_set(err, ERR_INTEGRITY, EBADMSG,
+                               PLAN_PATH " is not the plan that " MANIFEST_PATH " and its options give");
+        return 0;
+}
+
+int reload_plan(struct archive *archive, const struct kinds *kinds, struct manifest **ret_manifest,
+                struct plan **ret_plan, struct err *err)
+{
+        _cleanup_manifest_ struct manifest *manifest = NULL;
+        _cleanup_plan_ struct plan *plan = NULL;
+        _cleanup_free_ const char **overrides = NULL;
+        _cleanup_free_ size_t *skipped = NULL;
+        _cleanup_free_ char *stored = NULL;
+        _cleanup_json_ json_t *json = NULL;
+        struct manifest_options options = {0};
+        size_t len = 0, n_skipped = 0;
+        int r;
+
+        r = file_read(archive_dirfd(archive), PLAN_PATH, PLAN_LIMIT_BYTES, &stored, &len, err);
+        if (r >= 0)
+                r = json_parse(span_of(stored, len), PLAN_PATH, &json, err);
+        if (r >= 0)
+                r = plan_options_from_json(json, &options, &overrides, err);
+        if (r >= 0)
+                r = reload_manifest(archive, kinds, &options, &manifest, err);
+        if (r >= 0)
+                r = plan_skipped_from_json(json, manifest, &skipped, &n_skipped, err);
+        if (r >= 0)
+                r = plan_make(manifest, kinds, &options, skipped, n_skipped, &plan, err);
+        if (r >= 0)
+                r = compare_plan(plan, stored, err);
+        if (r < 0)
+                return r;
+        *ret_manifest = TAKE_PTR(manifest);
+        *ret_plan = TAKE_PTR(plan);
+        return 0;
+}
