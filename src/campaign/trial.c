@@ -180,6 +180,13 @@ static int64_t planned_duration_ns(const struct node *config)
         return warmup + duration;
 }
 
+static uint32_t done_ppm(int64_t done_ns, int64_t planned_ns)
+{
+        if (done_ns <= 0)
+                return 0;
+        return done_ns >= planned_ns ? 1000000 : (uint32_t)(done_ns * 1000000 / planned_ns);
+}
+
 /* Waits until the primary has ended. Return: 0; -EINTR; another negative errno. */
 static int trial_measure(struct running *t, const struct trial_context *context, struct err *err)
 {
@@ -203,9 +210,7 @@ static int trial_measure(struct running *t, const struct trial_context *context,
                                 return r;
                 }
                 if (context->progress && planned > 0)
-                        context->progress(context->userdata,
-                                          (uint32_t)((MIN(MAX(now - t->start_ns, (int64_t)0), planned) * 1000000) /
-                                                     planned));
+                        context->progress(context->userdata, done_ppm(now - t->start_ns, planned));
                 if (r > 0 && (fds[0].revents || fds[0].fd < 0))
                         return 0;
                 for (size_t i = 1; i < n; i++)

@@ -8,11 +8,11 @@
 
 #define PROGRAM "assay"
 
-static const struct verb *verb_find(const struct verb *list, const char *name)
+static const struct verb *verb_find(const struct verb *const *list, const char *name)
 {
-        for (const struct verb *v = list; v->name; v++)
-                if (streq(v->name, name))
-                        return v;
+        for (; *list; list++)
+                if (streq((*list)->name, name))
+                        return *list;
         return NULL;
 }
 
@@ -23,13 +23,13 @@ static int print_text(struct text *t)
         return fwrite(t->data, 1, t->len, stdout) == t->len && fflush(stdout) == 0 ? 0 : 1;
 }
 
-static void list_verbs(const struct verb *list, struct text *out)
+static void list_verbs(const struct verb *const *list, struct text *out)
 {
-        for (const struct verb *v = list; v->name; v++)
-                text_addf(out, "  %-12s %s\n", v->name, v->summary);
+        for (; *list; list++)
+                text_addf(out, "  %-12s %s\n", (*list)->name, (*list)->summary);
 }
 
-static int help_program(const struct verb *list)
+static int help_program(const struct verb *const *list)
 {
         _cleanup_text_ struct text t = {0};
 
@@ -68,13 +68,13 @@ static int complain(const char *path, const struct err *err)
         return err_exit_code(err->kind == ERR_NONE ? ERR_BUG : err->kind);
 }
 
-static int unknown_verb(const char *path, const struct verb *list, const char *name)
+static int unknown_verb(const char *path, const struct verb *const *list, const char *name)
 {
         const char *names[64], *nearest;
         size_t n = 0;
 
-        for (const struct verb *v = list; v->name && n < ARRAY_SIZE(names); v++)
-                names[n++] = v->name;
+        for (; *list && n < ARRAY_SIZE(names); list++)
+                names[n++] = (*list)->name;
         nearest = text_nearest(name, names, n);
         if (nearest)
                 fprintf(stderr, "%s: there is no verb %s; did you mean `%s %s`?\n", path, name, path, nearest);
@@ -132,7 +132,7 @@ static int verb_dispatch(const char *path, const struct verb *v, int argc, char 
         return longer ? verb_dispatch(longer, sub, argc - 1, argv + 1) : 1;
 }
 
-int verb_main(const struct verb *list, int argc, char **argv)
+int verb_main(const struct verb *const *list, int argc, char **argv)
 {
         struct verb program = {.name = PROGRAM, .verbs = list};
 

@@ -16,7 +16,7 @@ struct verb {
         bool is_command;         /* the arguments are a command: options end at the first of them */
         const struct option *options;
         size_t options_size;
-        const struct verb *verbs; /* sub-verbs, ended by one without name */
+        const struct verb *const *verbs; /* sub-verbs, ended by NULL */
 
         /* Does the work. stdout is for results, log_*() for messages.
          * @options: @options_size bytes, filled in from the command line
@@ -29,4 +29,4 @@ struct verb {
  *
  * --help prints to stdout and gives 0. Errors go to stderr with what to do. Return: the exit code of the program.
  */
-int verb_main(const struct verb *verbs, int argc, char **argv);
+int verb_main(const struct verb *const *verbs, int argc, char **argv);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/verbs.h"
 
-const struct verb verbs[] = {
-        {0},
+const struct verb *const verbs[] = {
+        NULL,
 };
