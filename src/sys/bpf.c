@@ -23,7 +23,7 @@ struct bpf_image {
 };
 
 /* What libbpf would print. Its reasons are read from errno and the verifier's log. */
-static int log_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+static _printf_(2, 0) int log_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
         char text[512];
 
