@@ -15,26 +15,26 @@ static bool is_legacy_packet(uint8_t opcode)
         return (opcode & 0x07) == 0 && (opcode >> 5 == 1 || opcode >> 5 == 2) && (opcode & 0x18) != 0x18;
 }
 
-static int refuse_opcode(struct isa_slot raw, uint32_t slot, struct fault *fault)
+static void refuse_opcode(uint8_t opcode, uint32_t slot, struct fault *fault)
 {
-        if (is_legacy_packet(raw.opcode))
-                return fault_set(fault, FAULT_UNSUPPORTED, slot,
-                                 "opcode 0x%02x is a legacy load of packet data, which RFC 9669 deprecates",
-                                 raw.opcode);
-        if (raw.opcode == 0x8d)
-                return fault_set(fault, FAULT_OPCODE, slot,
-                                 "opcode 0x8d would be a call through a register, which RFC 9669 does not have");
-        if (raw.opcode == 0)
-                return fault_set(fault, FAULT_OPCODE, slot,
-                                 "opcode 0x00 stands only in the second half of a wide load (opcode 0x18)");
-        return fault_set(fault, FAULT_OPCODE, slot, "opcode 0x%02x is not an instruction", raw.opcode);
+        if (is_legacy_packet(opcode))
+                fault_set(fault, FAULT_UNSUPPORTED, slot,
+                          "opcode 0x%02x is a legacy load of packet data, which RFC 9669 deprecates", opcode);
+        else if (opcode == 0x8d)
+                fault_set(fault, FAULT_OPCODE, slot,
+                          "opcode 0x8d would be a call through a register, which RFC 9669 does not have");
+        else if (opcode == 0)
+                fault_set(fault, FAULT_OPCODE, slot,
+                          "opcode 0x00 stands only in the second half of a wide load (opcode 0x18)");
+        else
+                fault_set(fault, FAULT_OPCODE, slot, "opcode 0x%02x is not an instruction", opcode);
 }
 
 /* No row has the value of the selecting field: name that field and what it may be. */
-static int refuse_selector(struct isa_slot raw, uint32_t slot, struct fault *fault)
+static void refuse_selector(struct isa_slot raw, uint32_t slot, struct fault *fault)
 {
-        size_t n;
-        const struct isa_row *rows = isa_rows(raw.opcode, &n);
+        size_t n = isa_by_opcode[raw.opcode].n;
+        const struct isa_row *rows = isa_by_opcode[raw.opcode].rows;
         const char *field = rows->src == ISA_SELECT ? "src" : rows->offset == ISA_SELECT ? "offset" : "imm";
         int32_t value = rows->src == ISA_SELECT ? raw.src : rows->offset == ISA_SELECT ? raw.offset : raw.imm;
         char allowed[160] = "";
@@ -46,8 +46,8 @@ static int refuse_selector(struct isa_slot raw, uint32_t slot, struct fault *fau
                                          : i + 1 < n ? ", "
                                                      : " or ",
                                          rows[i].select);
-        return fault_set(fault, FAULT_FIELD_VALUE, slot, "opcode 0x%02x with %s %" PRIi32 "; allowed: %s", raw.opcode,
-                         field, value, allowed);
+        fault_set(fault, FAULT_FIELD_VALUE, slot, "opcode 0x%02x with %s %" PRIi32 "; allowed: %s", raw.opcode, field,
+                  value, allowed);
 }
 
 /* A field that does not select: reserved, a register, or any number. */
@@ -66,21 +66,9 @@ static int check_field(const char *field, int32_t value, enum isa_rule rule, uin
         return 0;
 }
 
-static int find_row(struct isa_slot raw, uint32_t slot, const struct isa_row **ret, struct fault *fault)
+/* Some field breaks its rule: name it. */
+static void refuse_field(struct isa_slot raw, const struct isa_row *row, uint32_t slot, struct fault *fault)
 {
-        size_t n;
-
-        isa_rows(raw.opcode, &n);
-        if (n == 0)
-                return refuse_opcode(raw, slot, fault);
-
-        const struct isa_row *row = isa_find(raw);
-        if (!row)
-                return refuse_selector(raw, slot, fault);
-        if (row->refusal)
-                return fault_set(fault, FAULT_UNSUPPORTED, slot, "opcode 0x%02x with src %u: %s", raw.opcode, raw.src,
-                                 row->refusal);
-
         const struct {
                 const char *name;
                 int32_t value;
@@ -90,13 +78,38 @@ static int find_row(struct isa_slot raw, uint32_t slot, const struct isa_row **r
                       {"offset", raw.offset, row->offset},
                       {"imm", raw.imm, row->imm}};
 
-        for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-                int r = check_field(fields[i].name, fields[i].value, fields[i].rule, raw.opcode, slot, fault);
-                if (r)
-                        return r;
-        }
-        *ret = row;
-        return 0;
+        for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+                if (check_field(fields[i].name, fields[i].value, fields[i].rule, raw.opcode, slot, fault))
+                        return;
+}
+
+/* Whether all fields keep the row's rules; the selecting one has its value already. */
+static bool fields_fit(struct isa_slot raw, const struct isa_row *row)
+{
+        static const uint8_t greatest[] = {
+                [ISA_ZERO] = 0, [ISA_READ] = 10, [ISA_WRITE] = 9, [ISA_ANY] = 15, [ISA_SELECT] = 15};
+
+        return raw.dst <= greatest[row->dst] && raw.src <= greatest[row->src] &&
+               (row->offset != ISA_ZERO || raw.offset == 0) && (row->imm != ISA_ZERO || raw.imm == 0);
+}
+
+/* The row that @raw keeps all rules of; NULL with a fault. */
+static const struct isa_row *find_row(struct isa_slot raw, uint32_t slot, struct fault *fault)
+{
+        const struct isa_row *row = isa_find(raw);
+
+        if (row && !row->refusal && fields_fit(raw, row))
+                return row;
+        if (isa_by_opcode[raw.opcode].n == 0)
+                refuse_opcode(raw.opcode, slot, fault);
+        else if (!row)
+                refuse_selector(raw, slot, fault);
+        else if (row->refusal)
+                fault_set(fault, FAULT_UNSUPPORTED, slot, "opcode 0x%02x with src %u: %s", raw.opcode, raw.src,
+                          row->refusal);
+        else
+                refuse_field(raw, row, slot, fault);
+        return NULL;
 }
 
 /* The second half: all zero but the immediate, which is the upper half of a constant or the offset into a map's value,
@@ -152,12 +165,11 @@ static int decode_one(struct span slots, uint32_t slot, uint32_t n_maps, struct 
 {
         struct isa_slot raw = isa_slot_get(slots.data + (size_t)slot * INSN_SLOT_BYTES);
         uint32_t n = (uint32_t)(slots.len / INSN_SLOT_BYTES);
-        const struct isa_row *row = NULL;
+        const struct isa_row *row = find_row(raw, slot, fault);
         int r;
 
-        r = find_row(raw, slot, &row, fault);
-        if (r)
-                return r;
+        if (!row)
+                return 1;
 
         *insn = row->insn;
         insn->dst = raw.dst;
@@ -194,10 +206,11 @@ static bool has_target(const struct insn *insn)
         return insn->kind == INSN_JUMP || insn->kind == INSN_BRANCH || insn->kind == INSN_CALL_LOCAL;
 }
 
-int decode_slots(struct span slots, uint32_t n_maps, struct insn **ret, struct fault *fault, struct err *err)
+int decode_slots(struct span slots, uint32_t n_maps, struct insn **ret, uint32_t *ret_kinds, struct fault *fault,
+                 struct err *err)
 {
         _cleanup_free_ struct insn *insns = NULL;
-        uint32_t n;
+        uint32_t n, kinds = 0;
 
         if (slots.len == 0 || slots.len % INSN_SLOT_BYTES != 0)
                 return fault_set(fault, FAULT_LENGTH, FAULT_NO_SLOT,
@@ -207,7 +220,7 @@ int decode_slots(struct span slots, uint32_t n_maps, struct insn **ret, struct f
                                  slots.len / INSN_SLOT_BYTES, PROFILE_SLOTS_MAX);
 
         n = (uint32_t)(slots.len / INSN_SLOT_BYTES);
-        insns = calloc(n, sizeof(*insns));
+        insns = malloc(n * sizeof(*insns));
         if (!insns)
                 return err_set_nomem(err);
 
@@ -215,13 +228,15 @@ int decode_slots(struct span slots, uint32_t n_maps, struct insn **ret, struct f
                 int r = decode_one(slots, slot, n_maps, &insns[slot], fault);
                 if (r)
                         return r;
+                kinds |= 1u << insns[slot].kind;
         }
-        for (uint32_t slot = 0; slot < n; slot++)
+        for (uint32_t slot = 0; kinds & 1u << INSN_WIDE && slot < n; slot++)
                 if (has_target(&insns[slot]) && insns[insns[slot].target].kind == INSN_TAIL)
                         return fault_set(fault, FAULT_JUMP_TAIL, slot,
                                          "leads to slot %" PRIu32 ", the second half of the wide load at slot %" PRIu32,
                                          insns[slot].target, insns[slot].target - 1);
 
         *ret = TAKE_PTR(insns);
+        *ret_kinds = kinds;
         return 0;
 }

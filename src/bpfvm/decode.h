@@ -12,8 +12,10 @@
  * @slots:  at most PROFILE_SLOTS_MAX of them
  * @n_maps: wide loads may name maps below this
  * @ret:    one decoded instruction a slot, on the heap; the caller frees them
+ * @ret_kinds: bit set of the kinds (1 << enum insn_kind) that occur
  *
  * Checks each encoding by isa.h, and that every jump and call leads to an instruction of the program.
  * Return: 0; 1 with the first fault in @fault (kinds FAULT_LENGTH to FAULT_JUMP_TAIL, FAULT_MAP); -ENOMEM.
  */
-int decode_slots(struct span slots, uint32_t n_maps, struct insn **ret, struct fault *fault, struct err *err);
+int decode_slots(struct span slots, uint32_t n_maps, struct insn **ret, uint32_t *ret_kinds, struct fault *fault,
+                 struct err *err);

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "base/macro.h"
-#include "base/span.h"
 
 /* Rules of dst, src, offset and imm; the value of the field that selects (0 where none does); the RFC's group; then the
  * decoded form. */
@@ -68,10 +67,7 @@
 #define AT(opcode, ...)                                                                                                \
         [opcode] = {ARRAY_SIZE(((const struct isa_row[]){__VA_ARGS__})), (const struct isa_row[]){__VA_ARGS__}}
 
-static const struct {
-        size_t n;
-        const struct isa_row *rows;
-} by_opcode[256] = {
+const struct isa_entry isa_by_opcode[256] = {
         AT(0x04, K(ADD, 4, "base32")),
         AT(0x0c, X(ADD, 4, "base32")),
         AT(0x07, K(ADD, 8, "base64")),
@@ -198,17 +194,6 @@ static const struct {
            REFUSED("there are no pointers to code here", 4, "base64"), WIDE(5, WIDE_MAP), WIDE(6, WIDE_MAP_VALUE)),
 };
 
-struct isa_slot isa_slot_get(const uint8_t *bytes)
-{
-        return (struct isa_slot){
-                .opcode = bytes[0],
-                .dst = bytes[1] & 0x0f,
-                .src = bytes[1] >> 4,
-                .offset = (int16_t)get_le16(bytes + 2),
-                .imm = (int32_t)get_le32(bytes + 4),
-        };
-}
-
 void isa_slot_put(struct isa_slot slot, uint8_t *bytes)
 {
         bytes[0] = slot.opcode;
@@ -217,35 +202,11 @@ void isa_slot_put(struct isa_slot slot, uint8_t *bytes)
         put_le32(bytes + 4, (uint32_t)slot.imm);
 }
 
-const struct isa_row *isa_rows(uint8_t opcode, size_t *ret_n)
-{
-        *ret_n = by_opcode[opcode].n;
-        return by_opcode[opcode].rows;
-}
-
-static bool row_selects(const struct isa_row *row, struct isa_slot slot)
-{
-        return (row->src != ISA_SELECT || slot.src == row->select) &&
-               (row->offset != ISA_SELECT || slot.offset == row->select) &&
-               (row->imm != ISA_SELECT || slot.imm == row->select);
-}
-
-const struct isa_row *isa_find(struct isa_slot slot)
-{
-        size_t n;
-        const struct isa_row *rows = isa_rows(slot.opcode, &n);
-
-        for (size_t i = 0; i < n; i++)
-                if (row_selects(&rows[i], slot))
-                        return &rows[i];
-        return NULL;
-}
-
 int isa_find_insn(const struct insn *insn, const struct isa_row **ret)
 {
         for (int opcode = 0; opcode < 256; opcode++)
-                for (size_t i = 0; i < by_opcode[opcode].n; i++) {
-                        const struct isa_row *row = &by_opcode[opcode].rows[i];
+                for (size_t i = 0; i < isa_by_opcode[opcode].n; i++) {
+                        const struct isa_row *row = &isa_by_opcode[opcode].rows[i];
 
                         if (!row->refusal && row->insn.kind == insn->kind && row->insn.op == insn->op &&
                             row->insn.size == insn->size && row->insn.from == insn->from &&

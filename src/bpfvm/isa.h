@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/span.h"
 #include "bpfvm/insn.h"
 
 /* Legality of encodings: one row for each instruction of RFC 9669. What is not in the table is no instruction. Decoder,
@@ -35,19 +36,40 @@ struct isa_slot {
 };
 
 /* isa_slot_get - the fields of 8 little-endian bytes */
-struct isa_slot isa_slot_get(const uint8_t *bytes);
+static inline struct isa_slot isa_slot_get(const uint8_t *bytes)
+{
+        return (struct isa_slot){
+                .opcode = bytes[0],
+                .dst = bytes[1] & 0x0f,
+                .src = bytes[1] >> 4,
+                .offset = (int16_t)get_le16(bytes + 2),
+                .imm = (int32_t)get_le32(bytes + 4),
+        };
+}
 
 /* isa_slot_put - the reverse */
 void isa_slot_put(struct isa_slot slot, uint8_t *bytes);
 
-/* isa_rows - the rows with an opcode; they differ in the field that has ISA_SELECT
- *
- * Return: the first; NULL (and *@ret_n 0) if there is none.
- */
-const struct isa_row *isa_rows(uint8_t opcode, size_t *ret_n);
+/* The rows of each opcode; they differ in the field that has ISA_SELECT. No rows: no instruction has the opcode. */
+struct isa_entry {
+        size_t n;
+        const struct isa_row *rows;
+};
+
+extern const struct isa_entry isa_by_opcode[256];
 
 /* isa_find - the row whose opcode and selecting field @slot has; NULL if there is none */
-const struct isa_row *isa_find(struct isa_slot slot);
+static inline const struct isa_row *isa_find(struct isa_slot slot)
+{
+        const struct isa_entry *entry = &isa_by_opcode[slot.opcode];
+
+        for (const struct isa_row *row = entry->rows; row < entry->rows + entry->n; row++)
+                if ((row->offset != ISA_SELECT || slot.offset == row->select) &&
+                    (row->imm != ISA_SELECT || slot.imm == row->select) &&
+                    (row->src != ISA_SELECT || slot.src == row->select))
+                        return row;
+        return NULL;
+}
 
 /* isa_find_insn - how a decoded instruction is encoded, by its kind, op, size, from and flags
  *

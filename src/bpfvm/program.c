@@ -70,29 +70,33 @@ struct program *object_find(const struct object *object, const char *name)
 }
 
 /* Functions start at slot 0 and wherever a call leads, and reach to the next start. */
-static int program_split(struct program *program, struct err *err)
+static int program_split(struct program *program, bool has_calls, struct err *err)
 {
-        _cleanup_free_ bool *starts = calloc(program->n_insns, sizeof(*starts));
-        uint32_t n = 0;
+        _cleanup_free_ bool *starts = NULL;
+        uint32_t n = 1;
 
-        if (!starts)
-                return err_set_nomem(err);
-
-        starts[0] = true;
-        for (uint32_t i = 0; i < program->n_insns; i++)
-                if (program->insns[i].kind == INSN_CALL_LOCAL)
-                        starts[program->insns[i].target] = true;
-        for (uint32_t i = 0; i < program->n_insns; i++)
-                n += starts[i];
+        if (has_calls) {
+                starts = calloc(program->n_insns, sizeof(*starts));
+                if (!starts)
+                        return err_set_nomem(err);
+                for (uint32_t i = 0; i < program->n_insns; i++)
+                        if (program->insns[i].kind == INSN_CALL_LOCAL)
+                                starts[program->insns[i].target] = true;
+                for (uint32_t i = 1; i < program->n_insns; i++)
+                        n += starts[i];
+        }
 
         program->subs = calloc(n, sizeof(*program->subs));
         if (!program->subs)
                 return err_set_nomem(err);
-        for (uint32_t i = 0; i < program->n_insns; i++)
+        program->n_subs = 1;
+        for (uint32_t i = 1; has_calls && i < program->n_insns; i++)
                 if (starts[i])
-                        program->subs[program->n_subs++] = (struct program_sub){.start = i, .name = ""};
-        for (uint32_t i = 0; i < n; i++)
+                        program->subs[program->n_subs++].start = i;
+        for (uint32_t i = 0; i < n; i++) {
                 program->subs[i].end = i + 1 < n ? program->subs[i + 1].start : program->n_insns;
+                program->subs[i].name = "";
+        }
         return 0;
 }
 
@@ -143,6 +147,7 @@ static int check_map_values(const struct program *program, struct fault *fault)
 
 int program_build(struct program *program, struct span slots, struct err *err)
 {
+        uint32_t kinds = 0;
         int r;
 
         program->slots = malloc(slots.len + 1);
@@ -152,12 +157,12 @@ int program_build(struct program *program, struct span slots, struct err *err)
                 memcpy(program->slots, slots.data, slots.len);
         program->n_insns = (uint32_t)MIN(slots.len / INSN_SLOT_BYTES, (size_t)UINT32_MAX);
 
-        r = decode_slots(slots, program->n_maps, &program->insns, &program->fault, err);
+        r = decode_slots(slots, program->n_maps, &program->insns, &kinds, &program->fault, err);
         if (r == 0)
-                r = program_split(program, err);
-        if (r == 0)
+                r = program_split(program, kinds & 1u << INSN_CALL_LOCAL, err);
+        if (r == 0 && program->n_subs > 1)
                 r = check_jumps(program, &program->fault);
-        if (r == 0)
+        if (r == 0 && kinds & 1u << INSN_WIDE)
                 r = check_map_values(program, &program->fault);
         if (r > 0) {
                 free(TAKE_PTR(program->insns));

@@ -83,12 +83,21 @@ static int decode_between_exits(struct isa_slot slot, struct fault *fault)
         _cleanup_free_ struct insn *insns = NULL;
         uint8_t bytes[4 * INSN_SLOT_BYTES];
         struct isa_slot exit = {.opcode = 0x95}, tail = {0};
+        uint32_t kinds;
 
         isa_slot_put(exit, bytes);
         isa_slot_put(slot, bytes + 8);
         isa_slot_put(slot.opcode == 0x18 ? tail : exit, bytes + 16);
         isa_slot_put(exit, bytes + 24);
-        return decode_slots(span_of(bytes, sizeof(bytes)), 1, &insns, fault, NULL);
+        return decode_slots(span_of(bytes, sizeof(bytes)), 1, &insns, &kinds, fault, NULL);
+}
+
+static void check_group(struct isa_slot slot, const struct published *p)
+{
+        const struct isa_row *row = isa_find(slot);
+
+        if (!row || strcmp(row->group, p->group) != 0)
+                fail_msg("opcode %02x: expected group %s", slot.opcode, p->group);
 }
 
 static bool is_jump(uint8_t opcode)
@@ -133,8 +142,8 @@ static void test_table_is_the_rfcs(void **state)
                                                 fail_msg("opcode %02x src %u offset %d imm %d: %d %s", opcode, src,
                                                          slot.offset, slot.imm, r, fault.text);
                                         accepted += r == 0;
-                                        if (r == 0)
-                                                assert_string_equal(isa_find(slot)->group, p->group);
+                                        if (r == 0 && p)
+                                                check_group(slot, p);
                                 }
         assert_true(accepted > 1000);
 }
@@ -171,8 +180,8 @@ static void test_dst(void **state)
 static void test_encoding_is_unique(void **state)
 {
         for (unsigned opcode = 0; opcode < 256; opcode++) {
-                size_t n;
-                const struct isa_row *rows = isa_rows((uint8_t)opcode, &n), *found;
+                size_t n = isa_by_opcode[opcode].n;
+                const struct isa_row *rows = isa_by_opcode[opcode].rows, *found;
 
                 for (size_t i = 0; i < n; i++)
                         if (!rows[i].refusal) {
