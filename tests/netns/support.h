@@ -21,6 +21,7 @@
 #include "sys/netlink.h"
 #include "sys/netns.h"
 #include "sys/slice.h"
+#include "tests/skip.h"
 
 #define LONG_NS (20 * NSEC_PER_SEC)
 
@@ -32,21 +33,6 @@
                         print_error("%s: %s\n", #call, err.text);                                                      \
                 assert_true(_r >= 0);                                                                                  \
         } while (0)
-
-/* A test program's exit status where @capability is missing: 77, or 1 where ASSAY_MUST_RUN names it. */
-static inline int missing(const char *capability, const char *why)
-{
-        const char *must = getenv("ASSAY_MUST_RUN");
-        size_t len = strlen(capability);
-
-        for (const char *p = must; p && *p; p += strcspn(p, ","), p += *p == ',')
-                if (strncmp(p, capability, len) == 0 && (p[len] == '\0' || p[len] == ',')) {
-                        fprintf(stderr, "FAIL: %s must be there: %s\n", capability, why);
-                        return 1;
-                }
-        fprintf(stderr, "SKIP: %s: %s\n", capability, why);
-        return 77;
-}
 
 /* Two namespaces joined by a pair of links "a" and "b", each with one address of either family, and each other's MAC
  * known. */

@@ -315,7 +315,7 @@ int main(void)
         struct err err = {0};
 
         if (can_make_netns(&err) < 0)
-                return missing("netns", err.text);
+                return test_skip("netns", err.text);
         stay_on_one_cpu();
         return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
 }

@@ -453,9 +453,9 @@ int main(void)
         struct err err = {0};
 
         if (can_make_netns(&err) < 0)
-                return missing("netns", err.text);
+                return test_skip("netns", err.text);
         if (can_load_bpf(&err) < 0)
-                return missing("bpf", err.text);
+                return test_skip("bpf", err.text);
         stay_on_one_cpu();
         return cmocka_run_group_tests_name("slice", tests, NULL, NULL);
 }

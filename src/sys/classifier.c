@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/classifier.h"
+
+#include <nftables/libnftables.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "sys/qdisc.h"
+
+#define TABLE "inet assay"
+#define CHAIN "slices"
+
+DEFINE_CLEANUP(struct nft_ctx *, nft_ctx_free)
+#define _cleanup_nft_ctx_ _cleanup_(nft_ctx_free_cleanup)
+
+struct command {
+        const char *text;
+        unsigned flags;
+        char *output; /* the caller frees it */
+};
+
+/* In the namespace: the library connects to the kernel when its context is made. */
+static int run_command(void *userdata, struct err *err)
+{
+        _cleanup_nft_ctx_ struct nft_ctx *nft = nft_ctx_new(NFT_CTX_DEFAULT);
+        struct command *command = userdata;
+        const char *reason;
+
+        if (!nft || nft_ctx_buffer_output(nft) != 0 || nft_ctx_buffer_error(nft) != 0)
+                return err_set_nomem(err);
+        nft_ctx_output_set_flags(nft, command->flags);
+        if (nft_run_cmd_from_buffer(nft, command->text) != 0) {
+                reason = nft_ctx_get_error_buffer(nft);
+                return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP, "nftables refuses: %.*s", (int)strcspn(reason, "\n"),
+                               reason);
+        }
+        command->output = strdup(nft_ctx_get_output_buffer(nft));
+        return command->output ? 0 : err_set_nomem(err);
+}
+
+int classifier_add(const struct netns *ns, const struct classifier_rule *rules, size_t n, struct err *err)
+{
+        _cleanup_text_ struct text text = {0};
+        struct command command = {0};
+        int r;
+
+        text_add(&text, "table " TABLE " { chain " CHAIN " { type filter hook postrouting priority mangle; ");
+        for (size_t i = 0; i < n; i++) {
+                const char *family = rules[i].network.family == AF_INET ? "ip" : "ip6";
+                char network[IP_TEXT_MAX];
+
+                ip_prefix_format(&rules[i].network, network);
+                text_addf(&text, "%s saddr %s %s daddr %s meta priority set %x:%x counter; ", family, network, family,
+                          network, QDISC_MAJOR(rules[i].classid), QDISC_MINOR(rules[i].classid));
+        }
+        text_add(&text, "}\n}\n");
+        if (text.failed)
+                return err_set_nomem(err);
+        command.text = text.data;
+        r = netns_run(ns, run_command, &command, err);
+        free(command.output);
+        return r;
+}
+
+/* The counter among the parts of a rule. */
+static int read_rule(const json_t *rule, struct classifier_count *ret, struct err *err)
+{
+        json_t *parts, *part;
+        int64_t packets, bytes;
+        size_t i;
+        int r;
+
+        r = json_get_array(rule, "a rule of nftables", "expr", &parts, err);
+        if (r < 0)
+                return r;
+        json_array_foreach(parts, i, part)
+        {
+                json_t *counter = json_object_get(part, "counter");
+
+                if (!counter)
+                        continue;
+                r = json_get_i64(counter, "a counter of nftables", "packets", &packets, err);
+                if (r == 0)
+                        r = json_get_i64(counter, "a counter of nftables", "bytes", &bytes, err);
+                if (r < 0)
+                        return r;
+                *ret = (struct classifier_count){.packets = (uint64_t)packets, .bytes = (uint64_t)bytes};
+                return 0;
+        }
+        return err_set(err, ERR_ENVIRONMENT, ENOENT, "a rule of nftables has lost its counter");
+}
+
+int classifier_read(const struct netns *ns, struct classifier_count *ret, size_t n, struct err *err)
+{
+        struct command command = {.text = "list chain " TABLE " " CHAIN, .flags = NFT_CTX_OUTPUT_JSON};
+        _cleanup_json_ json_t *root = NULL;
+        json_t *items, *item;
+        size_t i, found = 0;
+        int r;
+
+        r = netns_run(ns, run_command, &command, err);
+        if (r == 0)
+                r = json_parse(span_of_text(command.output), "nftables", &root, err);
+        free(command.output);
+        if (r == 0)
+                r = json_get_array(root, "nftables", "nftables", &items, err);
+        if (r < 0)
+                return r;
+        json_array_foreach(items, i, item)
+        {
+                json_t *rule = json_object_get(item, "rule");
+
+                if (!rule || found >= n)
+                        continue;
+                r = read_rule(rule, &ret[found++], err);
+                if (r < 0)
+                        return r;
+        }
+        if (found < n)
+                return err_set(err, ERR_ENVIRONMENT, ENOENT, "nftables has %zu rules where %zu were made", found, n);
+        return 0;
+}

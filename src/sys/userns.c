@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/userns.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+
+static int write_map(const char *path, const char *text, struct err *err)
+{
+        _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+        int r = fd < 0 ? -errno : file_write_all(fd, text, strlen(text));
+
+        return r < 0 ? err_set_errno(err, ERR_UNSUPPORTED, -r, "cannot write %s", path) : 0;
+}
+
+int userns_enter(struct err *err)
+{
+        char uid_map[32], gid_map[32];
+        int signal = 0, r;
+
+        snprintf(uid_map, sizeof(uid_map), "0 %u 1", (unsigned)geteuid());
+        snprintf(gid_map, sizeof(gid_map), "0 %u 1", (unsigned)getegid());
+        prctl(PR_GET_PDEATHSIG, &signal);
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+                return err_set_errno(err, ERR_UNSUPPORTED, errno,
+                                     "this host does not allow user namespaces (see user.max_user_namespaces, "
+                                     "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)");
+        r = write_map("/proc/self/setgroups", "deny", err); /* without the right to drop groups one may not map them */
+        if (r == 0)
+                r = write_map("/proc/self/uid_map", uid_map, err);
+        if (r == 0)
+                r = write_map("/proc/self/gid_map", gid_map, err);
+        if (r < 0)
+                return r;
+        /* The kernel clears it where a process gains capabilities, as this one just did. */
+        if (prctl(PR_SET_PDEATHSIG, signal) < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot ask to be killed with the parent");
+        return 0;
+}

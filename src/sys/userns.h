@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "base/err.h"
+
+/* userns_enter - make this process root of a user namespace and a network namespace of its own, as an ordinary user
+ *
+ * Then network namespaces, links and queues can be made without any right on the host; BPF programs cannot be loaded
+ * and SCHED_FIFO is not granted. Files are still read and written as the user. There is no way back; processes started
+ * later are in it, too. The process must have one thread. That it is killed with its parent, if it was so, stays so.
+ * Return: 0; a negative errno, kind unsupported, where the host does not allow it.
+ */
+int userns_enter(struct err *err);
