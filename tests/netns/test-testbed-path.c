@@ -316,6 +316,6 @@ int main(void)
         struct err err = {0};
 
         if (can_make_netns(&err) < 0)
-                return missing("netns", err.text);
+                return test_skip("netns", err.text);
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
