@@ -55,6 +55,33 @@ static void test_tree(void **state)
         assert_int_equal(node_count(root), 12);
 }
 
+/* Texts of the styles as YAML 1.2 folds, escapes and trims them (chapters 7.3 and 8.1). */
+static void test_styles(void **state)
+{
+        static const struct {
+                const char *text, *value;
+        } cases[] = {
+                {"a: 'it''s'\n", "it's"},
+                {"a: 'it''s ''so'''\n", "it's 'so'"},
+                {"a: ''''\n", "'"},
+                {"a: \"\\x41\\u00e9\\U0001F600\"\n", "A\xc3\xa9\xf0\x9f\x98\x80"},
+                {"a: \"one\n  two\\\n   three\"\n", "one twothree"},
+                {"a: \"\\\"\\\\\\/\"\n", "\"\\/"},
+                {"a: 'one\n  two'\n", "one two"},
+                {"a: one\n  two # three\n", "one two"},
+                {"a: one#two\n", "one#two"},
+                {"a: >-\n  one\n  two\n", "one two"},
+                {"a: |-\n  one\n", "one"},
+                {"a: add:10\n", "add:10"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                _cleanup_node_ struct node *root = parse(cases[i].text);
+
+                assert_string_equal(node_scalar_at(root, "a"), cases[i].value);
+        }
+}
+
 static void test_empty(void **state)
 {
         static const char *const texts[] = {"", "\n", "# nothing\n", "---\n", "\xef\xbb\xbf"};
@@ -109,6 +136,8 @@ static const struct {
          "a", /* UTF-16 */
          1, 1, "byte 0xFF is not UTF-8; the whole input has to be"},
         {"a: \xed\xa0\x80\n", 1, 4, "byte 0xED is not UTF-8; the whole input has to be"},
+        {"a: 'x''''y'\n", 1, 4, "two single quotes side by side in a single-quoted text; put it in double quotes"},
+        {"a: ''''''\n", 1, 4, "two single quotes side by side in a single-quoted text; put it in double quotes"},
         {"a: [1\n", 2, 1, "not valid YAML: flow sequence without a closing bracket"},
         {"a: b: c\n", 1, 5, "not valid YAML: invalid nested block mapping on the same line"},
 };
@@ -425,27 +454,17 @@ static void test_kind_text(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_tree),
-                cmocka_unit_test(test_empty),
-                cmocka_unit_test(test_mark_and_line_ends),
-                cmocka_unit_test(test_bad),
-                cmocka_unit_test(test_nul),
-                cmocka_unit_test(test_limits),
-                cmocka_unit_test(test_limit_of_bytes),
-                cmocka_unit_test(test_limit_of_keys),
-                cmocka_unit_test(test_limit_of_depth),
-                cmocka_unit_test(test_alias_bomb),
-                cmocka_unit_test(test_load),
-                cmocka_unit_test(test_merge),
-                cmocka_unit_test(test_merge_of_a_kind),
-                cmocka_unit_test(test_merge_copies),
-                cmocka_unit_test(test_set),
-                cmocka_unit_test(test_set_refused),
-                cmocka_unit_test(test_lookup),
-                cmocka_unit_test(test_remove),
-                cmocka_unit_test(test_equal),
-                cmocka_unit_test(test_json),
-                cmocka_unit_test(test_json_refused),
+                cmocka_unit_test(test_tree),          cmocka_unit_test(test_styles),
+                cmocka_unit_test(test_empty),         cmocka_unit_test(test_mark_and_line_ends),
+                cmocka_unit_test(test_bad),           cmocka_unit_test(test_nul),
+                cmocka_unit_test(test_limits),        cmocka_unit_test(test_limit_of_bytes),
+                cmocka_unit_test(test_limit_of_keys), cmocka_unit_test(test_limit_of_depth),
+                cmocka_unit_test(test_alias_bomb),    cmocka_unit_test(test_load),
+                cmocka_unit_test(test_merge),         cmocka_unit_test(test_merge_of_a_kind),
+                cmocka_unit_test(test_merge_copies),  cmocka_unit_test(test_set),
+                cmocka_unit_test(test_set_refused),   cmocka_unit_test(test_lookup),
+                cmocka_unit_test(test_remove),        cmocka_unit_test(test_equal),
+                cmocka_unit_test(test_json),          cmocka_unit_test(test_json_refused),
                 cmocka_unit_test(test_kind_text),
         };
 
