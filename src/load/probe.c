@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/probe.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include "base/macro.h"
+#include "load/clocksync.h"
+
+/* How long before a slot's time the probe wakes up; the rest it spins, since timers are late by some ten microseconds.
+ * At high rates it is half a period, so that ordinary tasks of the CPU get their share and the kernel has no reason to
+ * hold a real-time thread back. */
+#define SPIN_NS (100 * NSEC_PER_USEC)
+
+/* So long the probe asks for a reply again and again before it sleeps: a wake-up costs more than a short round trip. */
+#define REPLY_POLL_NS (150 * NSEC_PER_USEC)
+
+/* In the last moment before a slot's time it looks at the clock only. */
+#define AIM_NS (2 * NSEC_PER_USEC)
+
+/* What the process that measures shares with the one that reads. */
+struct shared {
+        struct probe_notes notes;
+        struct slots slots;
+};
+
+struct probe {
+        struct probe_config config;
+        struct shared *shared; /* followed by the memory of the slots */
+        size_t shared_bytes;
+
+        /* of the process that runs it */
+        int fd, watch_fd;
+        const volatile int *stop;
+        int64_t spin_ns;
+        bool is_waiting; /* for the reply to the latest packet */
+        int64_t poll_until_ns;
+        uint8_t packet[PROBE_SIZE_MAX];
+};
+
+static int check_config(const struct probe_config *config, struct err *err)
+{
+        if (config->size_bytes < STAMP_LEN || config->size_bytes > PROBE_SIZE_MAX)
+                return err_set(err, ERR_USAGE, EINVAL, "a STAMP packet has %d to %d octets, not %u", STAMP_LEN,
+                               PROBE_SIZE_MAX, config->size_bytes);
+        if (config->rate_hz == 0 || config->rate_hz > NSEC_PER_SEC)
+                return err_set(err, ERR_USAGE, EINVAL, "a probe's rate is from 1/s to 1000000000/s");
+        if (config->n_slots == 0 || config->n_slots > PROBE_SLOTS_MAX)
+                return err_set(err, ERR_USAGE, EINVAL, "a probe has 1 to %u slots, not %llu", PROBE_SLOTS_MAX,
+                               (unsigned long long)config->n_slots);
+        if (!address_is_unicast(&config->peer) || address_port(&config->peer) == 0)
+                return err_set(err, ERR_USAGE, EINVAL, "a probe goes to the unicast address and port of one reflector");
+        return 0;
+}
+
+int probe_new(const struct probe_config *config, struct probe **ret, struct err *err)
+{
+        _cleanup_probe_ struct probe *p = NULL;
+        int r;
+
+        r = check_config(config, err);
+        if (r < 0)
+                return r;
+        p = calloc(1, sizeof(*p));
+        if (!p)
+                return err_set_nomem(err);
+        p->config = *config;
+        p->fd = p->watch_fd = -1;
+        p->shared_bytes = sizeof(*p->shared) + slots_size(config->n_slots);
+        p->shared = mmap(NULL, p->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (p->shared == MAP_FAILED) {
+                p->shared = NULL;
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "no memory for %llu probe slots (%zu bytes)",
+                                     (unsigned long long)config->n_slots, p->shared_bytes);
+        }
+        slots_init(&p->shared->slots, p->shared + 1, config->n_slots, config->first_sequence);
+        *ret = TAKE_PTR(p);
+        return 0;
+}
+
+void probe_free(struct probe *p)
+{
+        if (!p)
+                return;
+        if (p->fd >= 0)
+                close(p->fd);
+        if (p->watch_fd >= 0)
+                close(p->watch_fd);
+        if (p->shared)
+                munmap(p->shared, p->shared_bytes);
+        free(p);
+}
+
+const struct slots *probe_slots(const struct probe *p)
+{
+        return &p->shared->slots;
+}
+
+const struct probe_notes *probe_notes(const struct probe *p)
+{
+        return &p->shared->notes;
+}
+
+int probe_open(struct probe *p, struct err *err)
+{
+        const struct udp_options options = {
+                .local = p->config.local,
+                .peer = p->config.peer,
+                .ttl = STAMP_TTL,
+                .dscp = p->config.dscp,
+                .stamps = UDP_STAMPS_BOTH,
+                .want_ttl = true,
+        };
+
+        p->fd = udp_open(&options, &p->shared->notes.buffers, err);
+        if (p->fd < 0)
+                return p->fd;
+        p->watch_fd = clocksync_watch();
+        if (p->watch_fd < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, -p->watch_fd, "cannot watch the clock for steps");
+        if (madvise(p->shared, p->shared_bytes, MADV_POPULATE_WRITE) < 0 && errno != EINVAL)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "no memory for the probe's slots");
+        sched_apply(&p->config.sched, &p->shared->notes.sched);
+        return 0;
+}
+
+/* Takes one reply, or whatever arrived. Return: 1 if something did; 0 if nothing is there; a negative errno. */
+static int receive_one(struct probe *p)
+{
+        _Alignas(struct cmsghdr) uint8_t control[UDP_CONTROL_BYTES];
+        uint8_t buf[STAMP_LEN]; /* padding is cut off */
+        struct iovec iov = {.iov_base = buf, .iov_len = sizeof(buf)};
+        struct msghdr message = {.msg_iov = &iov,
+                                 .msg_iovlen = 1,
+                                 .msg_control = control,
+                                 .msg_controllen = sizeof(control)};
+        struct slots_reply reply = {0};
+        struct udp_arrival arrival;
+        enum stamp_fault fault;
+        ssize_t len;
+
+        len = recvmsg(p->fd, &message, MSG_DONTWAIT);
+        reply.received_ns = clock_now_ns(CLOCK_MONOTONIC);
+        if (len < 0 && (errno == ECONNREFUSED || errno == EHOSTUNREACH || errno == ENETUNREACH)) {
+                p->shared->notes.n_unreachable++;
+                return 1;
+        }
+        if (len < 0)
+                return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+
+        udp_arrival_parse(&message, &arrival);
+        if (arrival.has_dropped)
+                p->shared->notes.receive_overflow = arrival.dropped;
+        fault = stamp_reply_parse(span_of(buf, (size_t)len), &reply.packet);
+        if (fault != STAMP_FAULT_NONE) {
+                slots_fault(&p->shared->slots, fault);
+                return 1;
+        }
+        reply.kernel_received_ns = arrival.kernel_ns;
+        reply.ttl = arrival.ttl;
+        slots_receive(&p->shared->slots, &reply);
+        if (reply.packet.sender_sequence == (uint32_t)(p->shared->slots.first_sequence + p->shared->slots.n_sent - 1))
+                p->is_waiting = false;
+        return 1;
+}
+
+static int receive_all(struct probe *p)
+{
+        int r;
+
+        do
+                r = receive_one(p);
+        while (r > 0);
+        return r;
+}
+
+static int take_stamps(struct probe *p)
+{
+        for (;;) {
+                uint32_t id;
+                int64_t ns;
+                int r = udp_stamp_receive(p->fd, &id, &ns);
+
+                if (r == -EAGAIN)
+                        return 0;
+                if (r < 0)
+                        return r;
+                if (r == 0)
+                        slots_stamp(&p->shared->slots, id, ns);
+        }
+}
+
+/* Receives until the clock reads @until_ns. Return: the time; -EINTR where the run is to stop; another negative errno.
+ */
+static int64_t wait_until(struct probe *p, int64_t until_ns)
+{
+        while (!(p->stop && *p->stop)) {
+                struct pollfd pfd = {.fd = p->fd, .events = POLLIN};
+                int64_t now_ns, sleep_ns;
+                struct timespec timeout;
+                int r;
+
+                r = receive_all(p);
+                if (r < 0)
+                        return r;
+                now_ns = clock_now_ns(CLOCK_MONOTONIC);
+                if (until_ns - now_ns <= AIM_NS) {
+                        while (now_ns < until_ns)
+                                now_ns = clock_now_ns(CLOCK_MONOTONIC);
+                        return now_ns;
+                }
+                if (p->is_waiting && now_ns < p->poll_until_ns) {
+                        sched_yield();
+                        continue;
+                }
+                r = take_stamps(p);
+                if (r < 0)
+                        return r;
+                sleep_ns = until_ns - p->spin_ns - now_ns;
+                if (sleep_ns <= 0) {
+                        sched_yield();
+                        continue;
+                }
+                timeout = timespec_of_nsec(sleep_ns);
+                if (ppoll(&pfd, 1, &timeout, NULL) < 0 && errno != EINTR)
+                        return -errno;
+        }
+        return -EINTR;
+}
+
+/* An error that was waiting on the socket (an ICMP message) is reported by the next send, which then sends nothing. */
+static ssize_t send_packet(struct probe *p)
+{
+        ssize_t n = send(p->fd, p->packet, p->config.size_bytes, MSG_DONTWAIT);
+
+        if (n >= 0 || (errno != ECONNREFUSED && errno != EHOSTUNREACH && errno != ENETUNREACH))
+                return n;
+        p->shared->notes.n_unreachable++;
+        return send(p->fd, p->packet, p->config.size_bytes, MSG_DONTWAIT);
+}
+
+static int send_slot(struct probe *p, size_t i, struct stamp_request *request)
+{
+        int64_t sent_ns = clock_now_ns(CLOCK_MONOTONIC);
+
+        slots_request(&p->shared->slots, sent_ns, request);
+        stamp_request_put(request, p->packet);
+        if (send_packet(p) >= 0) {
+                slots_sent(&p->shared->slots, i, sent_ns);
+                p->is_waiting = true;
+                p->poll_until_ns = sent_ns + REPLY_POLL_NS;
+                return 0;
+        }
+
+        /* Whether the kernel had numbered the packet before it dropped it cannot be known: count anew. */
+        p->shared->notes.last_refusal = errno;
+        slots_refuse(&p->shared->slots, i, sent_ns);
+        slots_restart_stamps(&p->shared->slots);
+        return udp_stamps_restart(p->fd);
+}
+
+static int send_slots(struct probe *p)
+{
+        const struct schedule *schedule = &p->shared->slots.schedule;
+        struct stamp_request request = {.error = clocksync_estimate()};
+
+        for (size_t i = 0; i < p->config.n_slots; i++) {
+                int64_t now_ns = wait_until(p, schedule_due_ns(schedule, i));
+                int r;
+
+                if (now_ns < 0)
+                        return now_ns == -EINTR ? 0 : (int)now_ns;
+                if (now_ns > schedule_due_ns(schedule, i + 1)) {
+                        slots_miss(&p->shared->slots, i);
+                        continue;
+                }
+                r = send_slot(p, i, &request);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* Waits for replies that are still out, at most until the linger is over. */
+static int linger(struct probe *p)
+{
+        const struct slots *slots = &p->shared->slots;
+        int64_t until_ns = clock_now_ns(CLOCK_MONOTONIC) + p->config.linger_ns, left_ns;
+
+        for (;;) {
+                struct pollfd pfd = {.fd = p->fd, .events = POLLIN};
+                struct timespec timeout;
+                int r;
+
+                r = receive_all(p);
+                if (r == 0)
+                        r = take_stamps(p);
+                if (r < 0)
+                        return r;
+                left_ns = until_ns - clock_now_ns(CLOCK_MONOTONIC);
+                if (left_ns <= 0 || slots->n_answered == slots->n_sent)
+                        return 0;
+                timeout = timespec_of_nsec(left_ns);
+                if (ppoll(&pfd, 1, &timeout, NULL) < 0 && errno != EINTR)
+                        return -errno;
+        }
+}
+
+static int note_clock(struct probe *p)
+{
+        struct probe_notes *notes = &p->shared->notes;
+        struct clocksync_anchor now = clocksync_anchor_read();
+        int r;
+
+        r = clocksync_was_set(p->watch_fd);
+        if (r < 0)
+                return r;
+        notes->is_realtime_stepped = r > 0;
+        notes->realtime_step_ns = now.realtime_ns - clocksync_realtime(&p->shared->slots.anchor, now.monotonic_ns);
+        return 0;
+}
+
+int probe_run(struct probe *p, int64_t start_ns, const volatile int *stop, struct err *err)
+{
+        const struct schedule schedule = schedule_at_rate(start_ns, p->config.rate_hz);
+        const struct clocksync_anchor anchor = clocksync_anchor_read();
+        int r;
+
+        p->stop = stop;
+        p->spin_ns = MIN(SPIN_NS, schedule_due_ns(&schedule, 1) - start_ns) / 2;
+        slots_begin(&p->shared->slots, &schedule, &anchor);
+        r = send_slots(p);
+        if (r == 0)
+                r = linger(p);
+        if (r == 0)
+                r = note_clock(p);
+        if (r < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, -r, "the probe's socket failed");
+        p->shared->notes.is_complete = true;
+        return 0;
+}
+
+static json_t *error_json(const struct stamp_error *e)
+{
+        return json_pack("{s:b,s:s,s:I}", "is_synchronised", (int)e->is_synchronised, "format",
+                         e->format == STAMP_FORMAT_PTP ? "ptp" : "ntp", "error_ns",
+                         (json_int_t)MIN(stamp_error_ns(e), (uint64_t)INT64_MAX));
+}
+
+json_t *probe_notes_json(const struct probe *p)
+{
+        const struct probe_notes *n = &p->shared->notes;
+        const struct slots *s = &p->shared->slots;
+        _cleanup_json_ json_t *object = json_object(), *faults = json_object();
+
+        for (int i = STAMP_FAULT_NONE + 1; i < N_STAMP_FAULTS; i++)
+                json_object_set_new(faults, stamp_fault_name((enum stamp_fault)i),
+                                    json_integer((json_int_t)s->n_faults[i]));
+        if (json_object_set_new(object, "scheduling", sched_grant_json(&n->sched)) < 0 ||
+            json_object_set_new(object, "buffers", udp_buffers_json(&n->buffers)) < 0 ||
+            json_object_set_new(object, "peer_clock", error_json(&s->peer_error)) < 0 ||
+            json_object_set(object, "faults", faults) < 0)
+                return NULL;
+        if (json_object_update_new(object,
+                                   json_pack("{s:I,s:b,s:I,s:I,s:I,s:I,s:I}", "realtime_step_ns",
+                                             (json_int_t)n->realtime_step_ns, "is_realtime_stepped",
+                                             (int)n->is_realtime_stepped, "receive_overflow",
+                                             (json_int_t)n->receive_overflow, "unreachable",
+                                             (json_int_t)n->n_unreachable, "unmatched", (json_int_t)s->n_unmatched,
+                                             "stray_stamps", (json_int_t)s->n_stray_stamps, "peer_offset_ns",
+                                             (json_int_t)s->peer_offset_ns)) < 0)
+                return NULL;
+        return TAKE_PTR(object);
+}

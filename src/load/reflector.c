@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/reflector.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+#include "base/sample.h"
+#include "load/clocksync.h"
+#include "load/peers.h"
+
+/* So many packets are taken in one call where so many wait. A single packet does not wait for others. */
+#define BATCH 32
+
+/* Packets that come closer together than this are taken in batches. Else one is asked for, since the kernel looks for a
+ * second one before it hands out the first. */
+#define BUSY_NS (50 * NSEC_PER_USEC)
+
+#define PACKET_MAX 65536
+
+/* How often the stop flag is looked at while nothing arrives. */
+#define STOP_CHECK_NS (100 * NSEC_PER_MSEC)
+
+/* How often the kernel is asked what the clock is worth. */
+#define ESTIMATE_NS NSEC_PER_SEC
+
+struct shared {
+        struct reflector_counts counts;
+        struct sched_grant sched;
+        struct udp_buffers buffers;
+};
+
+struct message {
+        union address from;
+        struct iovec iov;
+        _Alignas(struct cmsghdr) uint8_t control[UDP_CONTROL_BYTES];
+        uint8_t packet[PACKET_MAX];
+        uint8_t spread[320]; /* else all packets would begin in the same set of the CPU's cache */
+};
+
+struct reflector {
+        struct reflector_config config;
+        struct shared *shared;
+
+        /* of the process that runs it */
+        int fd;
+        bool is_wildcard;
+        struct peers peers;
+        struct stamp_error estimate;
+        int64_t estimate_until_ns;
+        struct mmsghdr in[BATCH];
+        struct message messages[BATCH];
+};
+
+int reflector_new(const struct reflector_config *config, struct reflector **ret, struct err *err)
+{
+        _cleanup_reflector_ struct reflector *r = NULL;
+
+        if (!address_is_unicast(&config->local) && !address_is_unspecified(&config->local))
+                return err_set(err, ERR_USAGE, EINVAL, "a reflector listens on a unicast address, or on all");
+        r = calloc(1, sizeof(*r));
+        if (!r)
+                return err_set_nomem(err);
+        r->config = *config;
+        r->fd = -1;
+        r->is_wildcard = address_is_unspecified(&config->local);
+        r->shared = mmap(NULL, sizeof(*r->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (r->shared == MAP_FAILED) {
+                r->shared = NULL;
+                return err_set_nomem(err);
+        }
+        *ret = TAKE_PTR(r);
+        return 0;
+}
+
+void reflector_free(struct reflector *r)
+{
+        if (!r)
+                return;
+        if (r->fd >= 0)
+                close(r->fd);
+        if (r->shared)
+                munmap(r->shared, sizeof(*r->shared));
+        free(r);
+}
+
+const struct reflector_counts *reflector_counts(const struct reflector *r)
+{
+        return &r->shared->counts;
+}
+
+void reflector_address(const struct reflector *r, union address *ret)
+{
+        socklen_t len = sizeof(*ret);
+
+        *ret = r->config.local;
+        getsockname(r->fd, &ret->any, &len);
+}
+
+int reflector_open(struct reflector *r, struct err *err)
+{
+        const struct udp_options options = {
+                .local = r->config.local,
+                .ttl = STAMP_TTL,
+                .stamps = UDP_STAMPS_RECEIVE,
+                .want_ttl = true,
+                .want_dscp = true,
+                .want_local = r->is_wildcard,
+        };
+        uint64_t key;
+        int q;
+
+        if (getrandom(&key, sizeof(key), 0) != sizeof(key))
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot get random bytes");
+        peers_init(&r->peers, key);
+        r->fd = udp_open(&options, &r->shared->buffers, err);
+        if (r->fd < 0)
+                return r->fd;
+        q = udp_timeout(r->fd, STOP_CHECK_NS);
+        if (q < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, -q, "cannot set a receive timeout");
+        sched_apply(&r->config.sched, &r->shared->sched);
+        return 0;
+}
+
+static void prepare_batch(struct reflector *r)
+{
+        for (size_t i = 0; i < BATCH; i++) {
+                struct message *m = &r->messages[i];
+
+                m->iov = (struct iovec){.iov_base = m->packet, .iov_len = sizeof(m->packet)};
+                r->in[i].msg_hdr = (struct msghdr){
+                        .msg_name = &m->from,
+                        .msg_namelen = sizeof(m->from),
+                        .msg_iov = &m->iov,
+                        .msg_iovlen = 1,
+                        .msg_control = m->control,
+                        .msg_controllen = sizeof(m->control),
+                };
+        }
+}
+
+/* Undoes what receiving and sending changed. */
+static void reset_message(struct msghdr *header, struct message *m)
+{
+        m->iov.iov_len = sizeof(m->packet);
+        header->msg_namelen = sizeof(m->from);
+        header->msg_controllen = sizeof(m->control);
+}
+
+static int64_t fallback_stamp(struct reflector *r)
+{
+        r->shared->counts.unstamped++;
+        return clock_now_ns(CLOCK_REALTIME);
+}
+
+/* Turns a request into its reply, in place; the padding after it stays. Return: whether it is to be answered. */
+static bool make_reply(struct reflector *r, struct message *m, uint32_t len, const struct udp_arrival *arrival,
+                       int64_t now_ns, struct stamp_reply *reply)
+{
+        struct reflector_counts *counts = &r->shared->counts;
+        struct stamp_request request;
+        enum stamp_fault fault;
+        int64_t received_ns;
+
+        if (!arrival->is_unicast || !address_is_unicast(&m->from) || address_port(&m->from) == 0) {
+                counts->not_unicast++;
+                return false;
+        }
+        fault = stamp_request_parse(span_of(m->packet, len), &request);
+        if (fault != STAMP_FAULT_NONE) {
+                counts->faults[fault]++;
+                return false;
+        }
+        received_ns = arrival->kernel_ns != SAMPLE_MISSING ? arrival->kernel_ns : fallback_stamp(r);
+        *reply = (struct stamp_reply){
+                .sequence = r->config.is_stateless ? request.sequence
+                                                   : peers_count(&r->peers, &m->from, request.session, now_ns),
+                .error = r->estimate,
+                .session = request.session,
+                .receive_timestamp = stamp_time_encode(STAMP_FORMAT_NTP, received_ns),
+                .sender_sequence = request.sequence,
+                .sender_timestamp = request.timestamp,
+                .sender_error = request.error,
+                .sender_ttl = arrival->ttl,
+        };
+        return true;
+}
+
+static void answer(struct reflector *r, struct msghdr *header, struct message *m, uint32_t len, int64_t now_ns)
+{
+        struct reflector_counts *counts = &r->shared->counts;
+        struct udp_arrival arrival;
+        struct stamp_reply reply;
+
+        udp_arrival_parse(header, &arrival);
+        if (arrival.has_dropped)
+                counts->receive_overflow = arrival.dropped;
+        if (!make_reply(r, m, len, &arrival, now_ns, &reply))
+                return;
+
+        m->iov.iov_len = len;
+        udp_answer_put(header, r->config.local.any.sa_family, &arrival);
+        reply.timestamp = stamp_time_encode(STAMP_FORMAT_NTP, clock_now_ns(CLOCK_REALTIME));
+        stamp_reply_put(&reply, m->packet);
+        if (sendmsg(r->fd, header, MSG_DONTWAIT) < 0) {
+                counts->refused++;
+                counts->last_refusal = errno;
+                return;
+        }
+        counts->reflected++;
+}
+
+int reflector_run(struct reflector *r, const volatile int *stop, struct err *err)
+{
+        int64_t now_ns = 0, before_ns = 0;
+
+        prepare_batch(r);
+        while (!(stop && *stop)) {
+                bool is_busy = now_ns - before_ns < BUSY_NS;
+                int n = recvmmsg(r->fd, r->in, is_busy ? BATCH : 1, MSG_WAITFORONE, NULL);
+
+                if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED))
+                        continue;
+                if (n < 0)
+                        return err_set_errno(err, ERR_ENVIRONMENT, errno, "the reflector's socket failed");
+                before_ns = now_ns;
+                now_ns = clock_now_ns(CLOCK_MONOTONIC);
+                if (now_ns >= r->estimate_until_ns) {
+                        r->estimate = clocksync_estimate();
+                        r->estimate_until_ns = now_ns + ESTIMATE_NS;
+                }
+                r->shared->counts.received += (uint64_t)n;
+                for (int i = 0; i < n; i++) {
+                        answer(r, &r->in[i].msg_hdr, &r->messages[i], r->in[i].msg_len, now_ns);
+                        reset_message(&r->in[i].msg_hdr, &r->messages[i]);
+                }
+        }
+        return 0;
+}
+
+json_t *reflector_notes_json(const struct reflector *r)
+{
+        const struct reflector_counts *c = &r->shared->counts;
+        _cleanup_json_ json_t *object = NULL, *faults = json_object();
+
+        for (int i = STAMP_FAULT_NONE + 1; i < N_STAMP_FAULTS; i++)
+                json_object_set_new(faults, stamp_fault_name((enum stamp_fault)i),
+                                    json_integer((json_int_t)c->faults[i]));
+        object =
+                json_pack("{s:I,s:I,s:O,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "received", (json_int_t)c->received, "reflected",
+                          (json_int_t)c->reflected, "faults", faults, "not_unicast", (json_int_t)c->not_unicast,
+                          "refused", (json_int_t)c->refused, "unstamped", (json_int_t)c->unstamped, "evicted",
+                          (json_int_t)c->evicted, "receive_overflow", (json_int_t)c->receive_overflow, "scheduling",
+                          sched_grant_json(&r->shared->sched), "buffers", udp_buffers_json(&r->shared->buffers));
+        return TAKE_PTR(object);
+}
