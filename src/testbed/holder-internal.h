@@ -19,11 +19,11 @@ enum {
 };
 
 /* holder_serve - answer requests until one of them, or a signal, ends it
- * @listen_fd: a listening socket
+ * @listen_fd: a listening socket, non-blocking
  *
- * Return: 0 after a request to go down; its connection is *@ret_last_fd then, to be closed when all is gone.
+ * Return: 0, or a negative errno.
  */
-int holder_serve(struct testbed *tb, const char *identity, int listen_fd, int *ret_last_fd);
+int holder_serve(struct testbed *tb, const char *identity, int listen_fd);
 
 /* holder_is_trusted - whether the process at the other end of @fd runs as this user or as root */
 bool holder_is_trusted(int fd);

@@ -200,7 +200,7 @@ static int open_signals(void)
         return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-int holder_serve(struct testbed *tb, const char *identity, int listen_fd, int *ret_last_fd)
+int holder_serve(struct testbed *tb, const char *identity, int listen_fd)
 {
         struct server s = {.tb = tb, .identity = identity};
         _cleanup_close_ int signals = open_signals();
@@ -221,9 +221,7 @@ int holder_serve(struct testbed *tb, const char *identity, int listen_fd, int *r
                 if (client < 0)
                         continue;
                 serve_client(&s, client);
-                if (s.is_ending) {
-                        *ret_last_fd = TAKE_FD(client);
+                if (s.is_ending)
                         return 0;
-                }
         }
 }

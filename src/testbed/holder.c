@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -24,6 +26,7 @@
 #define LOCK_NAME   "testbed.lock"
 #define FAILED_NAME "testbed.failed"
 #define BACKLOG     16
+#define PATIENCE_MS 10000 /* for an answer, or for the end of the holder */
 
 const char *holder_state_name(enum holder_state state)
 {
@@ -90,11 +93,13 @@ static void socket_address(int dirfd, struct sockaddr_un *ret)
 static int connect_holder(int dirfd, bool sweeps, struct err *err)
 {
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
         struct sockaddr_un address;
 
         if (fd < 0)
                 return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot open a socket");
         socket_address(dirfd, &address);
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
         if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
                 if (errno == ECONNREFUSED && sweeps)
                         unlinkat(dirfd, SOCKET_NAME, 0);
@@ -309,7 +314,7 @@ static void report(int fd, const struct err *err)
 static void hold(const struct topology *topology, const char *identity, int dirfd, int report_fd)
 {
         _cleanup_testbed_ struct testbed *tb = NULL;
-        _cleanup_close_ int listen_fd = -1, last_fd = -1;
+        _cleanup_close_ int listen_fd = -1;
         struct err err = {0};
 
         log_set_sink(NULL, LOG_ERROR, NULL);
@@ -322,9 +327,8 @@ static void hold(const struct topology *topology, const char *identity, int dirf
         close(report_fd);
         if (listen_fd < 0)
                 return;
-        holder_serve(tb, identity, listen_fd, &last_fd);
+        holder_serve(tb, identity, listen_fd);
         unlinkat(dirfd, SOCKET_NAME, 0);
-        testbed_down(TAKE_PTR(tb)); /* before the last client sees its connection end */
 }
 
 static int start(const struct topology *topology, const char *identity, int dirfd, struct err *err)
@@ -403,11 +407,22 @@ int holder_up(const struct topology *topology, const char *identity, struct err 
         return r;
 }
 
+/* A descriptor of the process at the other end, which becomes readable when it has ended. */
+static int open_peer(int fd)
+{
+        struct ucred peer;
+        socklen_t len = sizeof(peer);
+
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+                return -errno;
+        return pidfd_open(peer.pid, 0);
+}
+
 int holder_down(struct err *err)
 {
-        _cleanup_close_ int dirfd = open_folder(err), lock = -1, fd = -1;
+        _cleanup_close_ int dirfd = open_folder(err), lock = -1, fd = -1, process = -1;
         _cleanup_json_ json_t *reply = NULL;
-        char byte;
+        struct pollfd ended;
         int r;
 
         if (dirfd < 0)
@@ -421,10 +436,13 @@ int holder_down(struct err *err)
                 return 1;
         if (fd < 0)
                 return fd;
+        process = open_peer(fd);
         r = request(fd, "down", NULL, &reply, NULL, err);
         if (r < 0)
                 return r;
-        (void)!recv(fd, &byte, 1, 0);    /* returns when the holder has ended */
+        ended = (struct pollfd){.fd = process, .events = POLLIN};
+        if (process >= 0 && poll(&ended, 1, PATIENCE_MS) == 0)
+                return err_set(err, ERR_ENVIRONMENT, ETIMEDOUT, "the process that holds the testbed does not end");
         unlinkat(dirfd, SOCKET_NAME, 0); /* where it was killed in between */
         return 0;
 }

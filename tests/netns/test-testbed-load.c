@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "testbed-support.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#define N_LOAD       30000
+#define PROBE_EVERY  100
+#define PACKET_BYTES 1400 /* of IP */
+#define FRAME_BYTES  (PACKET_BYTES + 14 + 4)
+#define PORT         9000
+
+/* A socket in a zone that sends to another one's sink. */
+static int sender(struct bed *b, const char *from, const char *to, const char *slice)
+{
+        const int size_bytes = 64 << 20; /* the queue's packets stay charged to it: see that they do not hold it back */
+        struct sockaddr_storage where;
+        struct ip_prefix address;
+        struct err err = {0};
+        socklen_t len;
+        int fd;
+
+        assert_ok(testbed_address(b->tb, to, slice, AF_INET, &address, &err));
+        len = ip_prefix_sockaddr(&address, PORT, &where);
+        fd = netns_socket(testbed_zone_netns(b->tb, from), AF_INET, SOCK_DGRAM, 0, &err);
+        assert_true(fd >= 0);
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size_bytes, sizeof(size_bytes));
+        assert_int_equal(connect(fd, (struct sockaddr *)&where, len), 0);
+        return fd;
+}
+
+static uint64_t send_some(int fd, size_t n)
+{
+        static const uint8_t zeros[PACKET_BYTES - 20 - 8];
+        uint64_t sent = 0;
+
+        for (size_t i = 0; i < n; i++)
+                sent += send(fd, zeros, sizeof(zeros), 0) == sizeof(zeros);
+        return sent;
+}
+
+/* Counters when nothing waits in any queue any more. */
+static void observe_settled(struct bed *b, struct scrape *ret)
+{
+        int64_t end = clock_now_ns(CLOCK_MONOTONIC) + LONG_NS;
+        struct err err = {0};
+
+        for (;;) {
+                uint64_t backlog = 0;
+
+                assert_ok(testbed_observe(b->tb, ret, &err));
+                for (size_t i = 0; i < ret->n_classes; i++)
+                        backlog += ret->classes[i].backlog_packets;
+                if (backlog == 0)
+                        return;
+                assert_true(clock_now_ns(CLOCK_MONOTONIC) < end);
+                scrape_done(ret);
+                poll(NULL, 0, 1);
+        }
+}
+
+static void assert_conserved(struct bed *b, uint64_t offered, const struct scrape_class *class, size_t slice)
+{
+        struct scrape_count sunk;
+        struct err err = {0};
+
+        assert_ok(testbed_sink_read(b->tb, CENTRAL_HPC, slice, PORT, &sunk, &err));
+        assert_int_equal(class->sent.packets + class->dropped_packets, offered);
+        assert_int_equal(sunk.packets, class->sent.packets);
+        assert_int_equal(sunk.bytes, sunk.packets * FRAME_BYTES);
+        assert_int_equal(class->sent.bytes, sunk.bytes);
+}
+
+/* A tenth of exp-001's rates, which every host exceeds, however busy it is. */
+#define SLOW                                                                                                           \
+        "rate: 500mbit", "rate: 50mbit", "guarantee: 100mbit, ceiling: 500mbit", "guarantee: 10mbit, ceiling: 50mbit", \
+                "guarantee: 350mbit, ceiling: 500mbit", "guarantee: 35mbit, ceiling: 50mbit"
+#define SLOW_PER_QUEUE                                                                                                 \
+        SLOW, "scheduler: tree", "scheduler: tree-per-queue", "ceiling: 50mbit", "ceiling: 10mbit", "ceiling: 50mbit", \
+                "ceiling: 40mbit"
+
+/* As fast as this host sends, which is far above what the uplink carries: the queue drops, every packet is accounted
+ * for, and the path proof holds nevertheless. Of the other slice's few packets none is lost. */
+static void overload(const char *const *edits)
+{
+        _cleanup_scrape_ struct scrape before = {0}, after = {0};
+        struct path_flow flows[] = {
+                {.from = REAR_RIGHT, .to = CENTRAL_HPC, .slice = INFOTAINMENT},
+                {.from = FRONT_LEFT, .to = CENTRAL_HPC, .slice = ADAS},
+        };
+        struct path_proof proof;
+        struct err err = {0};
+        struct bed b;
+        int load, probe;
+
+        bed_up(&b, edits);
+        assert_ok(testbed_sink_add(b.tb, CENTRAL_HPC, PORT, &err));
+        assert_ok(testbed_sink_add(b.tb, CENTRAL_HPC, PORT, &err)); /* again: it is there */
+        assert_ok(testbed_observe(b.tb, &before, &err));
+        load = sender(&b, "rear-right", "central-hpc", "infotainment");
+        probe = sender(&b, "front-left", "central-hpc", "adas");
+        for (size_t i = 0; i < N_LOAD / PROBE_EVERY; i++) {
+                flows[0].sent_packets += send_some(load, PROBE_EVERY);
+                flows[1].sent_packets += send_some(probe, 1);
+        }
+        observe_settled(&b, &after);
+        assert_int_equal(flows[0].sent_packets, N_LOAD);
+
+        if (b.topology->scheduler == TOPOLOGY_ONE_QUEUE) {
+                assert_int_equal(after.classes[0].sent.packets + after.classes[0].dropped_packets,
+                                 flows[0].sent_packets + flows[1].sent_packets);
+                assert_true(after.classes[0].dropped_packets > 0);
+        } else {
+                assert_conserved(&b, flows[0].sent_packets, &after.classes[INFOTAINMENT], INFOTAINMENT);
+                assert_conserved(&b, flows[1].sent_packets, &after.classes[ADAS], ADAS);
+                assert_true(after.classes[INFOTAINMENT].dropped_packets > 0);
+                assert_int_equal(after.classes[ADAS].dropped_packets, 0);
+        }
+        path_judge(testbed_layout(b.tb), true, &before, &after, flows, ARRAY_SIZE(flows), &proof);
+        assert_string_equal(proof.reason, "");
+
+        flows[0].sent_packets++; /* one that was never sent is missed */
+        path_judge(testbed_layout(b.tb), true, &before, &after, flows, ARRAY_SIZE(flows), &proof);
+        assert_false(proof.holds);
+
+        close(load);
+        close(probe);
+        assert_path(&b, NULL);
+        bed_down(&b);
+}
+
+static void tree_drops_and_counts(void **state)
+{
+        overload(EDITS(SLOW));
+}
+
+static void tree_per_queue_drops_and_counts(void **state)
+{
+        overload(EDITS(SLOW_PER_QUEUE));
+}
+
+static void one_queue_drops_and_counts(void **state)
+{
+        overload(EDITS(SLOW, ONE_QUEUE));
+}
+
+static void chain_drops_and_counts(void **state)
+{
+        overload(EDITS(SLOW, CHAIN_3));
+}
+
+/* Ports are counted apart, and what goes to none of them passes. */
+static void sinks_take_their_port_only(void **state)
+{
+        struct scrape_count counts[3];
+        struct err err = {0};
+        struct bed b;
+        int fd;
+
+        bed_up(&b, NULL);
+        assert_ok(testbed_sink_add(b.tb, CENTRAL_HPC, PORT, &err));
+        assert_ok(testbed_sink_add(b.tb, CENTRAL_HPC, PORT + 1, &err));
+        fd = sender(&b, "rear-right", "central-hpc", "infotainment");
+        assert_int_equal(send_some(fd, 5), 5);
+        close(fd);
+        assert_ok(testbed_sink_read(b.tb, CENTRAL_HPC, INFOTAINMENT, PORT, &counts[0], &err));
+        assert_ok(testbed_sink_read(b.tb, CENTRAL_HPC, INFOTAINMENT, PORT + 1, &counts[1], &err));
+        assert_ok(testbed_sink_read(b.tb, CENTRAL_HPC, ADAS, PORT, &counts[2], &err));
+        assert_int_equal(counts[0].packets, 5);
+        assert_int_equal(counts[1].packets, 0);
+        assert_int_equal(counts[2].packets, 0);
+        assert_int_equal(testbed_sink_read(b.tb, CENTRAL_HPC, ADAS, PORT + 2, &counts[2], &err), -ENOENT);
+        assert_path(&b, NULL);
+        bed_down(&b);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(tree_drops_and_counts),      cmocka_unit_test(tree_per_queue_drops_and_counts),
+                cmocka_unit_test(one_queue_drops_and_counts), cmocka_unit_test(chain_drops_and_counts),
+                cmocka_unit_test(sinks_take_their_port_only),
+        };
+        struct err err = {0};
+
+        if (can_make_netns(&err) < 0)
+                return test_skip("netns", err.text);
+        stay_on_one_cpu(); /* then what has left the queue has been counted behind it, too */
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
