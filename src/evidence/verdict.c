@@ -16,7 +16,7 @@
 #define VERDICT_VERSION 1
 
 /* Streams of the bootstrap, apart from those that a plan draws from. */
-#define STREAM_FIRST (INT64_C(1) << 32)
+#define STREAM_FIRST (INT64_C(1) << 34)
 
 const char *outcome_name(enum outcome outcome)
 {
@@ -103,13 +103,22 @@ static int put_judgement(json_t *json, const struct manifest_rule *rule, const s
         return r;
 }
 
+static const char *metric_unit_name(enum metric_unit unit)
+{
+        static const char *const names[] = {
+                [METRIC_NS] = "ns", [METRIC_PPB] = "ppb", [METRIC_COUNT] = "count", [METRIC_BPS] = "bps"};
+
+        return names[unit];
+}
+
 static json_t *rule_to_json(const struct manifest_rule *rule)
 {
         static const char *const forms[] = {
                 [RULE_VALUE] = "value", [RULE_RATIO] = "ratio", [RULE_DIFFERENCE] = "difference"};
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:b}", "text", rule->text, "metric", rule->metric->name, "form",
-                         forms[rule->form], "unit", unit_name(manifest_rule_unit(rule)), "advisory", rule->is_advisory);
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "text", rule->text, "metric", rule->metric->name,
+                         "metric_unit", metric_unit_name(rule->metric->unit), "form", forms[rule->form], "unit",
+                         unit_name(manifest_rule_unit(rule)), "advisory", rule->is_advisory);
 }
 
 /* How many campaigns say that the rule fails, against how many may. */

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/print-campaign.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/number.h"
+#include "cli/table.h"
+#include "evidence/quantity.h"
+#include "stats/bounds.h"
+
+static const char *string_of(const json_t *object, const char *key)
+{
+        const char *value = json_string_value(json_object_get(object, key));
+
+        return value ? value : "";
+}
+
+static int64_t integer_of(const json_t *object, const char *key)
+{
+        return json_integer_value(json_object_get(object, key));
+}
+
+static void add_visible(struct text *out, const char *outside)
+{
+        text_add_visible(out, outside, strlen(outside));
+}
+
+/* A value that may be "lost". False if @json is neither. */
+static bool value_of(const json_t *json, int64_t *ret)
+{
+        if (json_is_integer(json))
+                *ret = json_integer_value(json);
+        else if (json_is_string(json) && streq(json_string_value(json), "lost"))
+                *ret = BOUNDS_INFINITE;
+        else
+                return false;
+        return true;
+}
+
+static const char *format_ns(int64_t ns, char buf[static 48])
+{
+        return ns == BOUNDS_INFINITE ? "lost" : number_format_ns(ns, buf);
+}
+
+/* Clusters take the place of a median: "17x 32.6 ms, 13x 74.9 ms". */
+static void add_clusters(const json_t *clusters, struct table *table)
+{
+        struct text shown = {0};
+        json_t *cluster;
+        size_t i;
+
+        json_array_foreach(clusters, i, cluster)
+        {
+                char median[48];
+                int64_t ns;
+
+                if (value_of(json_object_get(cluster, "median"), &ns))
+                        text_addf(&shown, "%s%" PRId64 "x %s", i > 0 ? ", " : "", integer_of(cluster, "rounds"),
+                                  format_ns(ns, median));
+        }
+        table_add(table, "clusters");
+        table_add(table, shown.data && !shown.failed ? shown.data : "");
+        text_done(&shown);
+}
+
+/* Two fields: median and bounds over rounds. */
+static void add_over_rounds(const json_t *value, struct table *table)
+{
+        const json_t *clusters = json_object_get(value, "clusters");
+        char a[48], b[48];
+        int64_t median, lower, upper;
+
+        if (clusters) {
+                add_clusters(clusters, table);
+                return;
+        }
+        table_add(table, value_of(json_object_get(value, "median"), &median) ? format_ns(median, a) : "-");
+        if (value_of(json_object_get(value, "lower"), &lower) && value_of(json_object_get(value, "upper"), &upper))
+                table_addf(table, "[%s, %s]", format_ns(lower, a), format_ns(upper, b));
+        else
+                table_add(table, "");
+}
+
+/* The series to show of a cell: the one asked for, else rtt, else the first that is none of the probe's. */
+static const char *pick_series(const json_t *all, const char *wanted)
+{
+        const char *name;
+        json_t *series;
+
+        if (wanted || json_object_get(all, "rtt"))
+                return wanted ? wanted : "rtt";
+        json_object_foreach((json_t *)all, name, series)
+        {
+                if (!streq(name, "lateness"))
+                        return name;
+        }
+        return "";
+}
+
+static void add_loss(const json_t *cell, struct table *table)
+{
+        const json_t *loss = json_object_get(cell, "loss"), *pooled = json_object_get(cell, "pooled");
+        char upper[QUANTITY_SIZE];
+
+        if (!loss) {
+                table_add(table, "-");
+                table_add(table, "");
+                return;
+        }
+        table_addf(table, "%" PRId64 " of %" PRId64, integer_of(pooled, "lost"), integer_of(pooled, "sent"));
+        table_addf(table, "at most %s", quantity_format(UNIT_PROPORTION, integer_of(loss, "upper_ppb"), upper));
+}
+
+static void add_cells(struct text *out, const json_t *summary, const char *wanted)
+{
+        static const char *const head[] = {"cell", "series", "rounds", "p50", "", "p95", "", "p99", "", "lost", ""};
+        static const char *const quantiles[] = {"p50_ns", "p95_ns", "p99_ns"};
+        _cleanup_table_ struct table table;
+        json_t *cell;
+        size_t i;
+
+        table_init(&table, "llrrlrlrlrl");
+        for (size_t h = 0; h < ARRAY_SIZE(head); h++)
+                table_add(&table, head[h]);
+        json_array_foreach(json_object_get(summary, "cells"), i, cell)
+        {
+                const json_t *all = json_object_get(cell, "series");
+                const char *name = pick_series(all, wanted);
+                const json_t *series = json_object_get(all, name);
+
+                table_add(&table, string_of(cell, "cell"));
+                table_add(&table, name);
+                table_addf(&table, "%" PRId64, integer_of(json_object_get(series, "p50_ns"), "rounds"));
+                for (size_t q = 0; q < ARRAY_SIZE(quantiles); q++)
+                        add_over_rounds(json_object_get(series, quantiles[q]), &table);
+                add_loss(cell, &table);
+        }
+        text_add(out, "Median over rounds, with one-sided 95% bounds of it; lost packets of all valid trials\n");
+        table_render(&table, 2, out);
+}
+
+static void add_rate(struct table *table, const json_t *load, const char *key)
+{
+        char rate[48];
+
+        if (load)
+                table_addf(table, "%s mbit", number_format_scaled(integer_of(load, key), 1000000, 1, rate));
+        else
+                table_add(table, "");
+}
+
+static void add_lateness(struct table *table, const json_t *cell, const char *quantile)
+{
+        const json_t *lateness = json_object_get(json_object_get(cell, "series"), "lateness");
+        int64_t ns;
+        char buf[48];
+
+        if (value_of(json_object_get(json_object_get(lateness, quantile), "median"), &ns))
+                table_add(table, format_ns(ns, buf));
+        else
+                table_add(table, "");
+}
+
+/* @load: NULL for a cell without background */
+static void add_load(struct table *table, const json_t *cell, const char *name, const json_t *load)
+{
+        const json_t *pooled = json_object_get(cell, "pooled");
+
+        table_add(table, string_of(cell, "cell"));
+        table_add(table, name);
+        add_rate(table, load, "offered_bps");
+        add_rate(table, load, "sent_bps");
+        add_rate(table, load, "delivered_bps");
+        if (load)
+                table_addf(table, "%" PRId64, integer_of(load, "dropped_packets"));
+        else
+                table_add(table, "");
+        add_lateness(table, cell, "p50_ns");
+        add_lateness(table, cell, "p99_ns");
+        table_addf(table, "%" PRId64, integer_of(pooled, "missed"));
+        table_addf(table, "%" PRId64, integer_of(pooled, "reordered"));
+        table_addf(table, "%" PRId64, integer_of(pooled, "duplicates"));
+}
+
+/* What was offered and got through, and whether the schedule was kept. */
+static void add_loads(struct text *out, const json_t *summary)
+{
+        static const char *const head[] = {"cell",     "background", "offered", "sent",      "delivered", "dropped",
+                                           "late p50", "late p99",   "missed",  "reordered", "duplicates"};
+        _cleanup_table_ struct table table;
+        json_t *cell, *load;
+        const char *name;
+        size_t i;
+
+        table_init(&table, "llrrrrrrrrr");
+        for (size_t h = 0; h < ARRAY_SIZE(head); h++)
+                table_add(&table, head[h]);
+        json_array_foreach(json_object_get(summary, "cells"), i, cell)
+        {
+                json_t *loads = json_object_get(cell, "background");
+
+                if (json_object_size(loads) == 0)
+                        add_load(&table, cell, "none", NULL);
+                json_object_foreach(loads, name, load) add_load(&table, cell, name, load);
+        }
+        text_add(out,
+                 "\nBackground load (bits of layer 2) and dropped packets, over the rounds that count; how late the "
+                 "probe's packets were sent\n");
+        table_render(&table, 2, out);
+}
+
+static enum unit unit_of(const json_t *rule, const char *key)
+{
+        static const struct {
+                const char *name;
+                enum unit unit;
+        } units[] = {{"ppm", UNIT_RATIO}, {"ns", UNIT_DURATION}, {"ppb", UNIT_PROPORTION}, {"bps", UNIT_RATE}};
+
+        for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+                if (streq(string_of(rule, key), units[i].name))
+                        return units[i].unit;
+        return UNIT_COUNT;
+}
+
+static void add_quantity(struct text *out, const char *before, enum unit unit, const json_t *value)
+{
+        char buf[QUANTITY_SIZE];
+        int64_t number;
+
+        if (value_of(value, &number))
+                text_addf(out, "%s%s", before, quantity_format(unit, number, buf));
+}
+
+static void add_rule_clusters(struct text *out, const json_t *rule)
+{
+        enum unit unit = unit_of(rule, "metric_unit");
+        json_t *cell, *cluster;
+        size_t i, k;
+
+        json_array_foreach(json_object_get(rule, "clusters"), i, cell)
+        {
+                text_add(out, "\n        clusters of ");
+                add_visible(out, string_of(cell, "cell"));
+                json_array_foreach(json_object_get(cell, "clusters"), k, cluster)
+                {
+                        text_addf(out, "%s %" PRId64 " rounds", k > 0 ? "," : ":", integer_of(cluster, "rounds"));
+                        add_quantity(out, " near ", unit, json_object_get(cluster, "median"));
+                }
+        }
+}
+
+/* The numbers of a rule on one line: value, bounds, margin, floor, bootstrap. */
+static void add_numbers(struct text *out, const json_t *rule, bool is_control)
+{
+        const json_t *floor = json_object_get(rule, "floor"), *boot = json_object_get(rule, "bootstrap");
+        enum unit unit = unit_of(rule, "unit");
+
+        text_add(out, "        ");
+        add_quantity(out, "value ", unit, json_object_get(rule, "value"));
+        add_quantity(out, ", bounds ", unit, json_object_get(rule, "lower"));
+        add_quantity(out, " to ", unit, json_object_get(rule, "upper"));
+        add_quantity(out, json_object_get(rule, "value") ? "; at least " : "at least ", unit,
+                     json_object_get(rule, "at_least"));
+        add_quantity(out, json_object_get(rule, "value") ? "; at most " : "at most ", unit,
+                     json_object_get(rule, "at_most"));
+        if (floor) {
+                add_quantity(out, "; noise floor ", unit, json_object_get(floor, "lower"));
+                add_quantity(out, " to ", unit, json_object_get(floor, "upper"));
+        } else if (!is_control && !streq(string_of(rule, "form"), "value")) {
+                text_add(out, "; no floor");
+        }
+        if (boot) {
+                add_quantity(out, "\n        bootstrap: medians give ", unit, json_object_get(boot, "point"));
+                add_quantity(out, ", 95% interval ", unit, json_object_get(boot, "low"));
+                add_quantity(out, " to ", unit, json_object_get(boot, "high"));
+                if (json_is_true(json_object_get(boot, "degenerate")))
+                        text_add(out, " (degenerate: all resamples are equal)");
+        }
+        add_rule_clusters(out, rule);
+        text_add(out, "\n");
+}
+
+static void add_rules(struct text *out, const json_t *rules, bool is_control)
+{
+        json_t *rule;
+        size_t i;
+
+        json_array_foreach(rules, i, rule)
+        {
+                text_add(out, "    ");
+                add_visible(out, string_of(rule, "text"));
+                text_add(out, json_is_true(json_object_get(rule, "advisory")) ? " (advisory)\n" : "\n");
+                add_numbers(out, rule, is_control);
+                text_add(out, "        ");
+                add_visible(out, string_of(rule, "outcome"));
+                text_add(out, ": ");
+                add_visible(out, string_of(rule, "reason"));
+                text_add(out, "\n");
+        }
+}
+
+static void add_controls(struct text *out, const json_t *verdict)
+{
+        json_t *control;
+        size_t i;
+
+        json_array_foreach(json_object_get(verdict, "controls"), i, control)
+        {
+                text_add(out, "\ncontrol ");
+                add_visible(out, string_of(control, "arm"));
+                text_add(out, streq(string_of(control, "kind"), "harm") ? ", which has to show harm: "
+                                                                        : ", which has to show nothing: ");
+                add_visible(out, string_of(control, "outcome"));
+                text_add(out, "\n");
+                add_rules(out, json_object_get(control, "rules"), true);
+        }
+}
+
+static void add_hypotheses(struct text *out, const json_t *verdict)
+{
+        json_t *hypothesis;
+        size_t i;
+
+        json_array_foreach(json_object_get(verdict, "hypotheses"), i, hypothesis)
+        {
+                text_add(out, "\n");
+                add_visible(out, string_of(hypothesis, "hypothesis"));
+                text_add(out, ": ");
+                add_visible(out, string_of(hypothesis, "claim"));
+                text_add(out, "\n");
+                add_rules(out, json_object_get(hypothesis, "rules"), false);
+                text_add(out, "  => ");
+                add_visible(out, string_of(hypothesis, "outcome"));
+                text_add(out, ": ");
+                add_visible(out, string_of(hypothesis, "reason"));
+                text_add(out, "\n");
+        }
+}
+
+/* Trials that were not used, and rules that a short run leaves out. */
+static void add_left_out(struct text *out, const json_t *summary, const json_t *verdict)
+{
+        json_t *item;
+        size_t i;
+
+        json_array_foreach(json_object_get(summary, "invalid"), i, item)
+        {
+                text_add(out, i == 0 ? "\nInvalid trials, which enter no number\n  " : "  ");
+                add_visible(out, string_of(item, "trial"));
+                text_add(out, ": ");
+                add_visible(out, string_of(item, "reason"));
+                text_add(out, "\n");
+        }
+        json_array_foreach(json_object_get(verdict, "unjudged"), i, item)
+        {
+                const char *text = json_string_value(item);
+
+                text_add(out, i == 0 ? "\nNot judged in this run\n  " : "  ");
+                add_visible(out, text ? text : "");
+                text_add(out, "\n");
+        }
+}
+
+static void add_campaign(struct text *out, const json_t *summary, const json_t *verdict)
+{
+        const json_t *rounds = json_object_get(summary, "rounds"), *campaign = json_object_get(verdict, "campaign");
+        json_t *reason;
+        size_t i;
+
+        text_addf(out, "\n%" PRId64 " of %" PRId64 " rounds count", integer_of(rounds, "counted"),
+                  integer_of(rounds, "planned"));
+        if (integer_of(rounds, "campaigns") > 1)
+                text_addf(out, ", in %" PRId64 " campaigns", integer_of(rounds, "campaigns"));
+        text_add(out, json_is_true(json_object_get(campaign, "valid")) ? "\n" : "; the campaign is INVALID\n");
+        json_array_foreach(json_object_get(campaign, "reasons"), i, reason)
+        {
+                text_add(out, "  ");
+                add_visible(out, json_is_string(reason) ? json_string_value(reason) : "");
+                text_add(out, "\n");
+        }
+}
+
+void print_campaign_text(struct text *out, const char *archive, const char *series, const json_t *summary,
+                         const json_t *verdict)
+{
+        add_cells(out, summary, series);
+        add_loads(out, summary);
+        add_campaign(out, summary, verdict);
+        add_left_out(out, summary, verdict);
+        add_controls(out, verdict);
+        add_hypotheses(out, verdict);
+        text_add(out, "\narchive: ");
+        add_visible(out, archive);
+        text_add(out, "\n");
+}
+
+int print_campaign(const char *archive, const json_t *summary, const json_t *verdict, struct err *err)
+{
+        _cleanup_text_ struct text out = {0};
+
+        print_campaign_text(&out, archive, NULL, summary, verdict);
+        if (out.failed)
+                return err_set_nomem(err);
+        fputs(out.data, stdout);
+        return 0;
+}
+
+int print_campaign_json(const char *archive, const json_t *summary, const json_t *verdict, struct err *err)
+{
+        _cleanup_json_ json_t *json =
+                json_pack("{s:s, s:O, s:O}", "archive", archive, "summary", summary, "verdict", verdict);
+        _cleanup_free_ char *text = json ? json_format(json) : NULL;
+
+        if (!text)
+                return err_set_nomem(err);
+        fputs(text, stdout);
+        return 0;
+}
