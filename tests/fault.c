@@ -94,6 +94,11 @@ WRAPPED(void *, realloc, void *p, size_t size)
         return allocation_fails() ? NULL : __real_realloc(p, size);
 }
 
+WRAPPED(void *, reallocarray, void *p, size_t n, size_t size)
+{
+        return allocation_fails() ? NULL : __real_reallocarray(p, n, size);
+}
+
 WRAPPED(char *, strdup, const char *s)
 {
         return allocation_fails() ? NULL : __real_strdup(s);

@@ -18,7 +18,7 @@
  * base/json.c, so that it is seen. One thread only. */
 
 enum fault_kind {
-        FAULT_ALLOCATION, /* malloc, calloc, realloc, strdup, strndup, opendir: fail with ENOMEM */
+        FAULT_ALLOCATION, /* malloc, calloc, realloc, reallocarray, strdup, strndup, opendir: fail with ENOMEM */
         FAULT_IO,   /* openat, mkdirat, read, write, fsync, ftruncate, renameat, unlinkat: fail with EIO; a write of
                      * more than one byte first writes half */
         FAULT_FULL, /* as FAULT_IO for what takes up space, with ENOSPC, and all later ones fail too */

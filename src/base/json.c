@@ -8,8 +8,8 @@
 
 #define JSON_NESTING_MAX 64
 
-/* jansson 2.14 loses a character of a string, and says nothing, where its parser runs out of memory. So its allocations
- * come through here, and a parse during which one failed is not believed. */
+/* jansson 2.14 loses a character of a string where its parser runs out of memory, and a whole key where its writer
+ * does, and says nothing. So its allocations come through here, and what was made while one failed is not believed. */
 static _Thread_local bool allocation_failed;
 
 static void *allocate(size_t size)
@@ -104,19 +104,28 @@ int json_load(int dirfd, const char *path, size_t limit_bytes, json_t **ret, str
         return json_parse(span_of(data, len), path, ret, err);
 }
 
-char *json_format(const json_t *value)
+/* As json_dumps(), for values without reals. */
+static char *dump(const json_t *value, size_t flags)
 {
         _cleanup_free_ char *text = NULL;
 
         if (has_real(value))
                 return NULL;
-        text = json_dumps(value, JSON_SORT_KEYS | JSON_INDENT(2) | JSON_ENCODE_ANY);
+        allocation_failed = false;
+        text = json_dumps(value, flags | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+        return allocation_failed ? NULL : TAKE_PTR(text);
+}
+
+char *json_format(const json_t *value)
+{
+        _cleanup_free_ char *text = dump(value, JSON_INDENT(2));
+
         return text ? text_format("%s\n", text) : NULL;
 }
 
 char *json_format_line(const json_t *value)
 {
-        return has_real(value) ? NULL : json_dumps(value, JSON_SORT_KEYS | JSON_COMPACT | JSON_ENCODE_ANY);
+        return dump(value, JSON_COMPACT);
 }
 
 int json_save(int dirfd, const char *path, const json_t *value, struct err *err)

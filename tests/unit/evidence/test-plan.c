@@ -4,6 +4,7 @@
 
 #include "base/macro.h"
 #include "evidence/plan.h"
+#include "tests/fault.h"
 #include "tests/test.h"
 #include "tests/unit/evidence/manifest-kinds.h"
 
@@ -324,6 +325,51 @@ static void test_too_long(void **state)
         assert_int_equal(err.kind, ERR_USAGE);
 }
 
+/* All that stands between a manifest's bytes and a plan's text. */
+static int to_plan(int dirfd, char **ret, struct err *err)
+{
+        const struct manifest_options options = {.is_short = true};
+        _cleanup_manifest_ struct manifest *m = NULL;
+        _cleanup_plan_ struct plan *plan = NULL;
+        _cleanup_json_ json_t *json = NULL;
+        int r;
+
+        r = manifest_load(dirfd, "good-small.yaml", &test_kinds, &options, &m, err);
+        if (r == 0)
+                r = plan_make(m, &test_kinds, &options, NULL, 0, &plan, err);
+        if (r == 0)
+                r = plan_to_json(plan, &json, err);
+        if (r < 0)
+                return r;
+        *ret = json_format(json);
+        return *ret ? 0 : -ENOMEM;
+}
+
+static void test_memory_runs_out(void **state)
+{
+        _cleanup_close_ int dirfd = -1;
+        char path[1024];
+        unsigned n;
+
+        snprintf(path, sizeof(path), "%s/manifests", getenv("ASSAY_TEST_CASES"));
+        dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true(dirfd >= 0);
+        for (n = 1;; n++) {
+                _cleanup_free_ char *text = NULL;
+                struct err err = {0};
+                int r;
+
+                fault_arm(FAULT_ALLOCATION, n);
+                r = to_plan(dirfd, &text, &err);
+                if (!fault_disarm()) {
+                        assert_int_equal(r, 0);
+                        break;
+                }
+                assert_int_equal(r, -ENOMEM);
+        }
+        assert_true(n > 500);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -333,7 +379,7 @@ int main(void)
                 cmocka_unit_test(test_extra_rounds), cmocka_unit_test(test_extra_rounds_max),
                 cmocka_unit_test(test_skipped),      cmocka_unit_test(test_made_again),
                 cmocka_unit_test(test_json),         cmocka_unit_test(test_json_refused),
-                cmocka_unit_test(test_too_long),
+                cmocka_unit_test(test_too_long),     cmocka_unit_test(test_memory_runs_out),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
