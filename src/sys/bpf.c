@@ -104,19 +104,17 @@ static const char *last_reason(char *text)
 int bpf_image_load(struct bpf_image *image, struct err *err)
 {
         int r = bpf_object__load(image->object);
+        const char *reason;
 
-        if (r == -EPERM || r == -EACCES) {
-                const char *reason = last_reason(image->verifier_log);
-
-                if (!reason[0])
-                        return err_set(err, ERR_UNSUPPORTED, -r,
-                                       "loading BPF programs needs CAP_BPF and CAP_NET_ADMIN in the initial user "
-                                       "namespace: run as root");
-        }
-        if (r < 0)
-                return err_set_errno(err, ERR_UNSUPPORTED, -r, "this kernel refuses the BPF program %s: %s",
-                                     image->name, last_reason(image->verifier_log));
-        return 0;
+        if (r == 0)
+                return 0;
+        reason = last_reason(image->verifier_log);
+        if ((r == -EPERM || r == -EACCES) && !reason[0])
+                return err_set(err, ERR_UNSUPPORTED, -r,
+                               "loading BPF programs needs CAP_BPF and CAP_NET_ADMIN in the initial user namespace: "
+                               "run as root");
+        return err_set_errno(err, ERR_UNSUPPORTED, -r, "this kernel refuses the BPF program %s: %s", image->name,
+                             reason);
 }
 
 /* The attributes of cls_bpf: the program's verdict is what becomes of the frame ("direct action"). */

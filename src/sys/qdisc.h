@@ -12,11 +12,11 @@
 /* Queueing disciplines of a link, and the classes of HTB.
  *
  * What a rate counts: the kernel charges a packet with what the link's driver gets of it, 14 bytes of Ethernet header
- * and the IP packet. A single 802.1Q tag, whether pushed by a BPF program at egress, by an 8021q device, or kept from
- * the link that the packet came in by, travels beside the packet and is not in that length (tests/netns/test-queue.c
- * measures it). So a tree whose packets leave with a tag is made with an overhead of QDISC_TAG_BYTES: then rates,
- * ceilings, bursts and byte counters of the tree and its classes count the bits of layer 2, tag included. Preamble,
- * checksum and gap between frames are not counted. */
+ * and the IP packet. A single 802.1Q tag travels beside the packet and is not in that length, where a BPF program
+ * pushed it at egress (tests/netns/test-gateway.c measures it) and where an 8021q device did over a link that takes
+ * tags in this way, as veth does. So a tree whose packets leave with a tag is made with an overhead of QDISC_TAG_BYTES:
+ * then rates, ceilings, bursts and byte counters of the tree and its classes count the bits of layer 2, tag included.
+ * Preamble, checksum and gap between frames are not counted. */
 
 #define QDISC_HANDLE(major, minor) ((uint32_t)(major) << 16 | (minor))
 #define QDISC_MAJOR(handle)        ((uint32_t)(handle) >> 16)

@@ -240,6 +240,34 @@ static void slices_land_in_their_queue_and_class(void **state)
         path_down(&p);
 }
 
+/* The measurement behind QDISC_TAG_BYTES: a tag travels beside the packet, and a tree does not see it by itself. */
+static void tag_is_not_counted_without_overhead(void **state)
+{
+        struct qdisc_htb htb = {.parent = QDISC_ROOT, .handle = QDISC_HANDLE(0x11, 0), .default_minor = 1};
+        struct qdisc_htb_class class = {.parent = htb.handle, .classid = QDISC_HANDLE(0x11, 1), .rate_bps = 400000000};
+        _cleanup_qdisc_list_ struct qdisc_list list = {0};
+        const struct qdisc_counters *c;
+        struct link_info before, after;
+        struct err err = {0};
+        struct path p;
+
+        path_up(&p);
+        assert_ok(qdisc_delete(p.nl[GATEWAY_UP], p.index[GATEWAY_UP], QDISC_ROOT, &err));
+        assert_ok(qdisc_add_htb(p.nl[GATEWAY_UP], p.index[GATEWAY_UP], &htb, &err));
+        assert_ok(qdisc_add_htb_class(p.nl[GATEWAY_UP], p.index[GATEWAY_UP], &class, &err));
+        assert_ok(link_read(p.nl[HPC], p.index[HPC], &before, &err));
+        send_across(&p, RED, 9);
+        read_uplink(&p, &list);
+        c = qdisc_list_find(&list, class.classid, true);
+        if (!c)
+                fail_msg("the class is not there");
+        assert_int_equal(c->packets, 9);
+        assert_int_equal(c->bytes, 9 * (FRAME - QDISC_TAG_BYTES));
+        assert_ok(link_read(p.nl[HPC], p.index[HPC], &after, &err));
+        assert_int_equal(after.counters.rx_bytes - before.counters.rx_bytes, 9 * (FRAME - QDISC_TAG_BYTES));
+        path_down(&p);
+}
+
 /* The way back crosses the gateway, too, but not its uplink's queues. */
 static void replies_take_the_other_queue(void **state)
 {
@@ -297,6 +325,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(slices_land_in_their_queue_and_class),
+                cmocka_unit_test(tag_is_not_counted_without_overhead),
                 cmocka_unit_test(replies_take_the_other_queue),
                 cmocka_unit_test(wrong_class_shows_in_the_counters),
         };

@@ -53,6 +53,22 @@ static void run_comes_back_after_failure_too(void **state)
         }
 }
 
+/* As one finds the namespaces of a process that holds them. */
+static void descriptor_of_a_process_opens(void **state)
+{
+        _cleanup_netns_ struct netns ns = NETNS_INIT, again = NETNS_INIT;
+        uint64_t a, b;
+        char path[64];
+        struct err err = {0};
+
+        assert_ok(netns_new(&ns, &err));
+        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), ns.fd);
+        assert_ok(netns_open(path, &again, &err));
+        assert_int_equal(netns_inode(&ns, &a), 0);
+        assert_int_equal(netns_inode(&again, &b), 0);
+        assert_int_equal(a, b);
+}
+
 static void only_network_namespaces_open(void **state)
 {
         const char *paths[] = {"/proc/self/ns/mnt", "/dev/null", "/proc/self/ns/none", "/"};
@@ -289,15 +305,11 @@ static void vlan_devices_or_a_reason(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(namespace_of_the_caller_stays),
-                cmocka_unit_test(run_comes_back_after_failure_too),
-                cmocka_unit_test(only_network_namespaces_open),
-                cmocka_unit_test(sysctls_are_per_namespace),
-                cmocka_unit_test(veth_passes_udp_of_both_families),
-                cmocka_unit_test(counters_say_what_was_sent),
-                cmocka_unit_test(ends_are_as_ordered),
-                cmocka_unit_test(faults_have_reasons),
-                cmocka_unit_test(routes_lead_through_a_gateway),
+                cmocka_unit_test(namespace_of_the_caller_stays), cmocka_unit_test(run_comes_back_after_failure_too),
+                cmocka_unit_test(descriptor_of_a_process_opens), cmocka_unit_test(only_network_namespaces_open),
+                cmocka_unit_test(sysctls_are_per_namespace),     cmocka_unit_test(veth_passes_udp_of_both_families),
+                cmocka_unit_test(counters_say_what_was_sent),    cmocka_unit_test(ends_are_as_ordered),
+                cmocka_unit_test(faults_have_reasons),           cmocka_unit_test(routes_lead_through_a_gateway),
                 cmocka_unit_test(vlan_devices_or_a_reason),
         };
         struct err err = {0};

@@ -175,6 +175,7 @@ static void nothing_is_left_of_a_killed_builder(void **state)
         }
 
         assert_int_equal(child_signal(&child, SIGKILL), 0);
+        assert_int_equal(poll(&(struct pollfd){.fd = ends[0], .events = POLLIN}, 1, (int)(LONG_NS / NSEC_PER_MSEC)), 1);
         assert_int_equal(read(ends[0], &byte, 1), 0); /* the residents are gone, too */
         for (size_t i = 0; i < N_ZONES; i++) {
                 char name[16];

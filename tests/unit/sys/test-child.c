@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -300,7 +301,7 @@ static void grandchild_dies_with_its_parent(void **state)
         _cleanup_child_ struct child child = CHILD_INIT;
         struct child_status status;
         struct err err = {0};
-        int ends[2];
+        int ends[2], n;
         pid_t grandchild;
         char byte;
 
@@ -317,6 +318,10 @@ static void grandchild_dies_with_its_parent(void **state)
         assert_int_equal(child_signal(&child, SIGKILL), 0);
         assert_int_equal(child_wait(&child, LONG_NS, &status), 0);
         /* The grandchild holds the pipe's other end as long as it lives: its end is the end of the file. */
+        n = poll(&(struct pollfd){.fd = ends[0], .events = POLLIN}, 1, (int)(LONG_NS / NSEC_PER_MSEC));
+        if (n != 1)
+                kill(grandchild, SIGKILL);
+        assert_int_equal(n, 1);
         assert_int_equal(read(ends[0], &byte, 1), 0);
         close(ends[0]);
 }
