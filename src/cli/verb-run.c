@@ -2,7 +2,9 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/log.h"
 #include "base/text.h"
+#include "campaign/privilege.h"
 #include "campaign/runner.h"
 #include "cli/experiment.h"
 #include "cli/print-campaign.h"
@@ -126,6 +128,11 @@ static int run(const void *opts, int argc, char **argv, struct err *err)
                         return r;
                 campaign.manifest = manifest;
         }
+        r = privilege_obtain(err);
+        if (r < 0)
+                return r;
+        if (r > 0)
+                log_info("running as an ordinary user, inside a user namespace");
         return o->dry_run ? dry_run(&campaign, o->json, err) : run_campaign(o, &campaign, err);
 }
 

@@ -2,5 +2,6 @@
 #include "cli/verbs.h"
 
 const struct verb *const verbs[] = {
+        &verb_doctor,
         NULL,
 };
