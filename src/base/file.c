@@ -14,10 +14,14 @@
 
 #include "base/cleanup.h"
 
+/* A file of /proc says that it is empty, and one of /proc/sys gives a number whole only to a read with room for it. */
+#define UNKNOWN_SIZE_ROOM (16 * 1024)
+
 /* Reads to the end of the file, which may hold another number of bytes than it says: those of /proc and /sys do. */
 static int read_to_end(int fd, size_t expected, size_t limit, char **ret, size_t *ret_len)
 {
-        size_t allocated = MIN(expected, limit) + 2, len = 0; /* one to notice more than that, one for the NUL */
+        size_t allocated = MIN(expected > 0 ? expected : UNKNOWN_SIZE_ROOM, limit) + 2; /* one to notice more, a NUL */
+        size_t len = 0;
         _cleanup_free_ char *data = malloc(allocated);
 
         if (!data)
