@@ -2,13 +2,15 @@
 #include "sys/classifier.h"
 
 #include <nftables/libnftables.h>
+#include <stdio.h>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "sys/qdisc.h"
 
-#define TABLE "inet assay"
-#define CHAIN "slices"
+#define TABLE     "inet assay"
+#define CHAIN     "slices"
+#define CHAIN_MAX 32
 
 DEFINE_CLEANUP(struct nft_ctx *, nft_ctx_free)
 #define _cleanup_nft_ctx_ _cleanup_(nft_ctx_free_cleanup)
@@ -38,28 +40,55 @@ static int run_command(void *userdata, struct err *err)
         return command->output ? 0 : err_set_nomem(err);
 }
 
-int classifier_add(const struct netns *ns, const struct classifier_rule *rules, size_t n, struct err *err)
+static int add_chain(const struct netns *ns, struct text *text, struct err *err)
 {
-        _cleanup_text_ struct text text = {0};
-        struct command command = {0};
+        struct command command = {.text = text->data};
         int r;
 
-        text_add(&text, "table " TABLE " { chain " CHAIN " { type filter hook postrouting priority mangle; ");
-        for (size_t i = 0; i < n; i++) {
-                const char *family = rules[i].network.family == AF_INET ? "ip" : "ip6";
-                char network[IP_TEXT_MAX];
-
-                ip_prefix_format(&rules[i].network, network);
-                text_addf(&text, "%s saddr %s %s daddr %s meta priority set %x:%x counter; ", family, network, family,
-                          network, QDISC_MAJOR(rules[i].classid), QDISC_MINOR(rules[i].classid));
-        }
-        text_add(&text, "}\n}\n");
-        if (text.failed)
+        if (text->failed)
                 return err_set_nomem(err);
-        command.text = text.data;
         r = netns_run(ns, run_command, &command, err);
         free(command.output);
         return r;
+}
+
+/* The condition that source and destination lie in @network. */
+static void add_match(struct text *text, const struct ip_prefix *network)
+{
+        const char *family = network->family == AF_INET ? "ip" : "ip6";
+        char buf[IP_TEXT_MAX];
+
+        ip_prefix_format(network, buf);
+        text_addf(text, "%s saddr %s %s daddr %s ", family, buf, family, buf);
+}
+
+int classifier_add(const struct netns *ns, const struct classifier_rule *rules, size_t n, struct err *err)
+{
+        _cleanup_text_ struct text text = {0};
+
+        text_add(&text,
+                 "table " TABLE " { chain " CHAIN " { type filter hook postrouting priority mangle; policy drop; ");
+        for (size_t i = 0; i < n; i++) {
+                add_match(&text, &rules[i].network);
+                text_addf(&text, "meta priority set %x:%x counter accept; ", QDISC_MAJOR(rules[i].classid),
+                          QDISC_MINOR(rules[i].classid));
+        }
+        text_add(&text, "oifname lo accept; }\n}\n");
+        return add_chain(ns, &text, err);
+}
+
+int classifier_sink_add(const struct netns *ns, uint16_t port, const struct ip_prefix *networks, size_t n,
+                        struct err *err)
+{
+        _cleanup_text_ struct text text = {0};
+
+        text_addf(&text, "table " TABLE " { chain sink-%u { type filter hook prerouting priority raw; ", port);
+        for (size_t i = 0; i < n; i++) {
+                add_match(&text, &networks[i]);
+                text_addf(&text, "udp dport %u counter drop; ", port);
+        }
+        text_add(&text, "}\n}\n");
+        return add_chain(ns, &text, err);
 }
 
 /* The counter among the parts of a rule. */
@@ -90,14 +119,18 @@ static int read_rule(const json_t *rule, struct classifier_count *ret, struct er
         return err_set(err, ERR_ENVIRONMENT, ENOENT, "a rule of nftables has lost its counter");
 }
 
-int classifier_read(const struct netns *ns, struct classifier_count *ret, size_t n, struct err *err)
+static int read_chain(const struct netns *ns, const char *chain, struct classifier_count *ret, size_t n,
+                      struct err *err)
 {
-        struct command command = {.text = "list chain " TABLE " " CHAIN, .flags = NFT_CTX_OUTPUT_JSON};
+        struct command command = {.flags = NFT_CTX_OUTPUT_JSON};
         _cleanup_json_ json_t *root = NULL;
         json_t *items, *item;
         size_t i, found = 0;
+        char text[64];
         int r;
 
+        snprintf(text, sizeof(text), "list chain " TABLE " %s", chain);
+        command.text = text;
         r = netns_run(ns, run_command, &command, err);
         if (r == 0)
                 r = json_parse(span_of_text(command.output), "nftables", &root, err);
@@ -119,4 +152,17 @@ int classifier_read(const struct netns *ns, struct classifier_count *ret, size_t
         if (found < n)
                 return err_set(err, ERR_ENVIRONMENT, ENOENT, "nftables has %zu rules where %zu were made", found, n);
         return 0;
+}
+
+int classifier_read(const struct netns *ns, struct classifier_count *ret, size_t n, struct err *err)
+{
+        return read_chain(ns, CHAIN, ret, n, err);
+}
+
+int classifier_sink_read(const struct netns *ns, uint16_t port, struct classifier_count *ret, size_t n, struct err *err)
+{
+        char chain[CHAIN_MAX];
+
+        snprintf(chain, sizeof(chain), "sink-%u", port);
+        return read_chain(ns, chain, ret, n, err);
 }

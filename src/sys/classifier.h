@@ -21,7 +21,8 @@ struct classifier_count {
         uint64_t bytes; /* of IP packets: nftables does not see the Ethernet header */
 };
 
-/* classifier_add - classify what leaves @ns, whether forwarded or sent by itself
+/* classifier_add - classify what leaves @ns, whether forwarded or sent by itself, and drop what belongs to no rule's
+ * network; loopback is left alone
  *
  * To be called once for a namespace. Return: 0; -EOPNOTSUPP, kind unsupported, where nftables refuses.
  */
@@ -31,3 +32,12 @@ int classifier_add(const struct netns *ns, const struct classifier_rule *rules, 
  * @ret: @n counts, @n as given to classifier_add()
  */
 int classifier_read(const struct netns *ns, struct classifier_count *ret, size_t n, struct err *err);
+
+/* classifier_sink_add - count and drop what enters @ns for a UDP port, before any socket, network by network; what
+ * belongs to none of them passes. To be called once for a port. Return: as classifier_add(). */
+int classifier_sink_add(const struct netns *ns, uint16_t port, const struct ip_prefix *networks, size_t n,
+                        struct err *err);
+
+/* classifier_sink_read - what a sink has counted, in the order of its networks. Return: as classifier_read(). */
+int classifier_sink_read(const struct netns *ns, uint16_t port, struct classifier_count *ret, size_t n,
+                         struct err *err);

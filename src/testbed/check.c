@@ -68,6 +68,13 @@ static int check_end(struct testbed *tb, const struct layout_link *link, unsigne
         return 0;
 }
 
+static void check_fence(struct testbed *tb, struct faults *f)
+{
+        for (size_t i = 0; tb->mechanism.classifier == TESTBED_CLASSIFIER_NFTABLES && i < tb->n_nodes; i++)
+                if (tb->layout->nodes[i].is_forwarder && !fence_stands(tb, i))
+                        FAULT(f, "%s: the rules that keep slices apart are gone\n", tb->layout->nodes[i].name);
+}
+
 static int check_shaper(struct testbed *tb, struct faults *f, struct err *err)
 {
         struct scrape s = {0};
@@ -98,6 +105,8 @@ int testbed_check(struct testbed *tb, struct text *out, struct err *err)
         for (size_t i = 0; has_all && r >= 0 && i < tb->layout->n_links; i++)
                 for (unsigned end = 0; r >= 0 && end < 2; end++)
                         r = check_end(tb, &tb->layout->links[i], end, &f, err);
+        if (has_all)
+                check_fence(tb, &f);
         if (has_all && r >= 0)
                 r = check_shaper(tb, &f, err);
         return r < 0 ? r : f.n;

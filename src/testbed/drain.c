@@ -3,10 +3,12 @@
 #include <stdlib.h>
 
 #include "base/macro.h"
+#include "sys/classifier.h"
 #include "sys/sink.h"
 #include "testbed/testbed-internal.h"
+#include "wire/vlan.h"
 
-/* One port of one zone: a sink at every link of the zone. */
+/* One port of one zone: a BPF sink at every link of the zone; or, without BPF, a chain of nftables in it. */
 struct drain {
         struct drain *next;
         size_t zone;
@@ -71,18 +73,11 @@ static int attach(struct testbed *tb, struct drain *drain, const struct layout_e
         return r;
 }
 
-int testbed_sink_add(struct testbed *tb, size_t zone, uint16_t port, struct err *err)
+static int attach_everywhere(struct testbed *tb, struct drain *drain, struct err *err)
 {
-        _cleanup_drain_ struct drain *drain = NULL;
         const struct layout *l = tb->layout;
+        size_t zone = drain->zone;
 
-        if (drain_find(tb, zone, port))
-                return 0;
-        drain = calloc(1, sizeof(*drain));
-        if (!drain)
-                return err_set_nomem(err);
-        drain->zone = zone;
-        drain->port = port;
         drain->sinks = calloc(l->nodes[zone].n_links, sizeof(*drain->sinks));
         if (!drain->sinks)
                 return err_set_nomem(err);
@@ -95,8 +90,57 @@ int testbed_sink_add(struct testbed *tb, size_t zone, uint16_t port, struct err 
                         if (r < 0)
                                 return r;
                 }
+        return 0;
+}
+
+/* IPv4 and IPv6 network of every slice, in the order of slices. */
+static size_t list_networks(const struct testbed *tb, struct ip_prefix networks[static TOPOLOGY_SLICES_MAX * 2])
+{
+        const struct layout *l = tb->layout;
+
+        for (size_t i = 0; i < l->n_subnets; i++)
+                for (unsigned family = 0; family < 2; family++)
+                        networks[l->subnets[i].slice * 2 + family] =
+                                layout_slice_network(&l->subnets[i], family == 0 ? AF_INET : AF_INET6);
+        return tb->topology->n_slices * 2;
+}
+
+int testbed_sink_add(struct testbed *tb, size_t zone, uint16_t port, struct err *err)
+{
+        struct ip_prefix networks[TOPOLOGY_SLICES_MAX * 2];
+        _cleanup_drain_ struct drain *drain = NULL;
+        int r;
+
+        if (drain_find(tb, zone, port))
+                return 0;
+        drain = calloc(1, sizeof(*drain));
+        if (!drain)
+                return err_set_nomem(err);
+        drain->zone = zone;
+        drain->port = port;
+        if (tb->mechanism.classifier == TESTBED_CLASSIFIER_BPF)
+                r = attach_everywhere(tb, drain, err);
+        else
+                r = classifier_sink_add(&tb->nodes[zone].ns, port, networks, list_networks(tb, networks), err);
+        if (r < 0)
+                return r;
         drain->next = tb->drains;
         tb->drains = TAKE_PTR(drain);
+        return 0;
+}
+
+/* nftables sees IP packets: on the link they had an Ethernet header, and no tag. */
+static int read_chain(struct testbed *tb, const struct drain *drain, size_t slice, struct scrape_count *ret,
+                      struct err *err)
+{
+        struct classifier_count counts[TOPOLOGY_SLICES_MAX * 2];
+        int r;
+
+        r = classifier_sink_read(&tb->nodes[drain->zone].ns, drain->port, counts, tb->topology->n_slices * 2, err);
+        if (r < 0)
+                return r;
+        ret->packets = counts[slice * 2].packets + counts[slice * 2 + 1].packets;
+        ret->bytes = counts[slice * 2].bytes + counts[slice * 2 + 1].bytes + ret->packets * VLAN_ETHER_LEN;
         return 0;
 }
 
@@ -109,6 +153,8 @@ int testbed_sink_read(struct testbed *tb, size_t zone, size_t slice, uint16_t po
         if (!drain)
                 return err_set(err, ERR_BUG, ENOENT, "zone %s has no sink at port %u", tb->topology->zones[zone].name,
                                port);
+        if (tb->mechanism.classifier != TESTBED_CLASSIFIER_BPF)
+                return read_chain(tb, drain, slice, ret, err);
         for (size_t i = 0; i < drain->n_sinks; i++) {
                 struct sink_counters counters;
                 int r = sink_read(drain->sinks[i], &counters, err);

@@ -67,5 +67,12 @@ void tagger_free(struct tagger *tagger);
 /* tagger_observe - fill in the ports and refusals of a scrape */
 int tagger_observe(struct testbed *tb, struct scrape *scrape, struct err *err);
 
+/* ---- fence: nftables where BPF programs may not be loaded ---- */
+
+int fence_build(struct testbed *tb, struct err *err);
+
+/* fence_stands - whether the rules of a forwarding node are all there */
+bool fence_stands(const struct testbed *tb, size_t node);
+
 /* drain_free_all - release the testbed's sinks */
 void drain_free_all(struct drain *first);

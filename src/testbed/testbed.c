@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "testbed/testbed-internal.h"
 
 const char *testbed_tagger_name(enum testbed_tagger tagger)
@@ -20,6 +21,30 @@ const char *testbed_tagger_name(enum testbed_tagger tagger)
 const char *testbed_classifier_name(enum testbed_classifier classifier)
 {
         return classifier == TESTBED_CLASSIFIER_BPF ? "bpf" : "nftables";
+}
+
+/* BPF where this process may load it. Without, a transmit queue cannot be chosen for a slice. */
+static int build_classifier(struct testbed *tb, struct err *err)
+{
+        bool needs_bpf = tb->topology->hops > 0 && tb->topology->scheduler == TOPOLOGY_TREE_PER_QUEUE;
+        struct err why = {0};
+        int r;
+
+        r = tagger_build(tb, &why);
+        if (r >= 0)
+                return 0;
+        if (why.kind != ERR_UNSUPPORTED || needs_bpf) {
+                if (needs_bpf)
+                        err_prefix(&why, "scheduler tree-per-queue");
+                if (err)
+                        *err = why;
+                return r;
+        }
+        log_debug("slices are told apart by nftables: %s", why.text);
+        tagger_free(tb->tagger);
+        tb->tagger = NULL;
+        tb->mechanism = (struct testbed_mechanism){TESTBED_TAGGER_NONE, TESTBED_CLASSIFIER_NFTABLES};
+        return fence_build(tb, err);
 }
 
 int testbed_up(const struct topology *topology, struct testbed **ret, struct err *err)
@@ -39,7 +64,7 @@ int testbed_up(const struct topology *topology, struct testbed **ret, struct err
         if (r >= 0)
                 r = node_forward_all(tb, err);
         if (r >= 0)
-                r = tagger_build(tb, err);
+                r = build_classifier(tb, err);
         if (r >= 0)
                 r = shaper_build(tb, err);
         if (r < 0)

@@ -10,6 +10,14 @@
 #define PACKET4 (20 + 8 + PAYLOAD)
 #define PACKET6 (40 + 8 + PAYLOAD)
 
+static int try_send(int fd, const struct ip_prefix *to, uint16_t port)
+{
+        struct sockaddr_storage where;
+        socklen_t len = ip_prefix_sockaddr(to, port, &where);
+
+        return sendto(fd, "x", 1, 0, (struct sockaddr *)&where, len) < 0 ? -errno : 0;
+}
+
 static void add_class(struct pair *p, uint16_t minor)
 {
         struct qdisc_htb_class class = {.parent = QDISC_HANDLE(1, 0),
@@ -79,6 +87,74 @@ static void networks_get_their_class(void **state)
         pair_down(&p);
 }
 
+/* What belongs to no network does not leave; loopback does not count. */
+static void others_are_dropped(void **state)
+{
+        struct classifier_rule rule = {.classid = QDISC_HANDLE(1, 1)};
+        struct classifier_count count;
+        struct err err = {0};
+        struct ip_prefix home;
+        struct link_info info;
+        struct pair p;
+        int from, to;
+        char buf[64];
+
+        pair_up(&p, 1);
+        assert_int_equal(ip_prefix_parse("2001:2::/112", &rule.network), 0);
+        assert_int_equal(ip_prefix_parse("127.0.0.1", &home), 0);
+        assert_ok(classifier_add(&p.ns[0], &rule, 1, &err));
+        from = udp_socket(&p.ns[0], &p.v4[0], PORT);
+        assert_int_equal(try_send(from, &p.v4[1], PORT), -EPERM);
+        close(from);
+        send_some(&p, p.v6, 1);
+        from = udp_socket(&p.ns[0], &home, PORT);
+        to = udp_socket(&p.ns[0], &home, PORT + 1);
+        udp_send(from, &home, PORT + 1, PAYLOAD);
+        assert_int_equal(recv(to, buf, sizeof(buf), 0), PAYLOAD);
+        close(from);
+        close(to);
+        assert_ok(classifier_read(&p.ns[0], &count, 1, &err));
+        assert_int_equal(count.packets, 1);
+        assert_ok(link_read(p.nl[0], p.index[0], &info, &err));
+        assert_int_equal(info.counters.tx_packets, 1);
+        pair_down(&p);
+}
+
+/* A sink takes its port and networks, whatever listens there. */
+static void sink_counts_and_drops(void **state)
+{
+        struct classifier_count counts[2];
+        struct ip_prefix networks[2];
+        struct err err = {0};
+        struct pair p;
+        int from, to, kept;
+        char buf[64];
+
+        pair_up(&p, 1);
+        assert_int_equal(ip_prefix_parse("198.18.1.0/30", &networks[0]), 0);
+        assert_int_equal(ip_prefix_parse("198.18.0.0/30", &networks[1]), 0);
+        assert_ok(classifier_sink_add(&p.ns[1], PORT, networks, 2, &err));
+        assert_ok(classifier_sink_add(&p.ns[1], PORT + 2, networks, 2, &err));
+        from = udp_socket(&p.ns[0], &p.v4[0], PORT);
+        to = udp_socket(&p.ns[1], &p.v4[1], PORT);
+        kept = udp_socket(&p.ns[1], &p.v4[1], PORT + 1);
+        for (size_t i = 0; i < 3; i++)
+                udp_send(from, &p.v4[1], PORT, PAYLOAD);
+        udp_send(from, &p.v4[1], PORT + 1, PAYLOAD);
+        assert_int_equal(recv(kept, buf, sizeof(buf), 0), PAYLOAD);
+        assert_int_equal(recv(to, buf, sizeof(buf), MSG_DONTWAIT), -1);
+        assert_ok(classifier_sink_read(&p.ns[1], PORT, counts, 2, &err));
+        assert_int_equal(counts[0].packets, 0);
+        assert_int_equal(counts[1].packets, 3);
+        assert_int_equal(counts[1].bytes, 3 * PACKET4);
+        assert_ok(classifier_sink_read(&p.ns[1], PORT + 2, counts, 2, &err));
+        assert_int_equal(counts[1].packets, 0);
+        close(from);
+        close(to);
+        close(kept);
+        pair_down(&p);
+}
+
 static void absent_rules_are_an_error(void **state)
 {
         struct classifier_count counts[2] = {0};
@@ -98,6 +174,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(networks_get_their_class),
+                cmocka_unit_test(others_are_dropped),
+                cmocka_unit_test(sink_counts_and_drops),
                 cmocka_unit_test(absent_rules_are_an_error),
         };
         struct capability nft;

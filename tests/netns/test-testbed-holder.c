@@ -187,13 +187,6 @@ static int query_program(void *userdata, struct err *err)
         return 0;
 }
 
-static bool has_bpf(void)
-{
-        struct err err = {0};
-
-        return can_load_bpf(&err) == 0;
-}
-
 static bool has_program(uint32_t id)
 {
         int fd = bpf_prog_get_fd_by_id(id);

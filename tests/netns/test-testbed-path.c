@@ -8,15 +8,18 @@
 
 static void every_shape_and_scheduler_is_proven(void **state)
 {
-        const char *const *variants[] = {
-                NULL,
-                EDITS(PER_QUEUE),
-                EDITS(ONE_QUEUE),
-                EDITS(CHAIN_3),
-                EDITS(CHAIN_3, PER_QUEUE),
-                EDITS(DIRECT),
-                EDITS("queue-limit: 1000p", "queue-limit: 1p", "guarantee: 350mbit", "guarantee: 80kbit",
-                      "guarantee: 80kbit, ceiling: 500mbit", "guarantee: 80kbit, ceiling: 80kbit"),
+        const struct {
+                bool needs_bpf;
+                const char *const *edits;
+        } variants[] = {
+                {false, NULL},
+                {true, EDITS(PER_QUEUE)},
+                {false, EDITS(ONE_QUEUE)},
+                {false, EDITS(CHAIN_3)},
+                {true, EDITS(CHAIN_3, PER_QUEUE)},
+                {false, EDITS(DIRECT)},
+                {false, EDITS("queue-limit: 1000p", "queue-limit: 1p", "guarantee: 350mbit", "guarantee: 80kbit",
+                              "guarantee: 80kbit, ceiling: 500mbit", "guarantee: 80kbit, ceiling: 80kbit")},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(variants); i++) {
@@ -24,12 +27,36 @@ static void every_shape_and_scheduler_is_proven(void **state)
                 struct text faults = {0};
                 struct bed b;
 
-                bed_up(&b, variants[i]);
+                if (variants[i].needs_bpf && !has_bpf())
+                        continue;
+                bed_up(&b, variants[i].edits);
                 assert_path(&b, NULL);
                 assert_path(&b, NULL); /* and again: nothing of the first is in the way */
                 assert_int_equal(testbed_check(b.tb, &faults, &err), 0);
                 bed_down(&b);
                 text_done(&faults);
+        }
+}
+
+/* What this process may not do is not done in silence. */
+static void mechanism_is_named(void **state)
+{
+        _cleanup_topology_ struct topology *t = topology_of(EDITS(PER_QUEUE));
+        struct testbed_mechanism mechanism;
+        struct err err = {0};
+        struct bed b;
+
+        bed_up(&b, NULL);
+        mechanism = testbed_mechanism(b.tb);
+        bed_down(&b);
+        assert_string_equal(testbed_classifier_name(mechanism.classifier), has_bpf() ? "bpf" : "nftables");
+        if (has_bpf()) {
+                assert_int_not_equal(mechanism.tagger, TESTBED_TAGGER_NONE);
+                assert_ok(testbed_missing(t, &err));
+        } else {
+                assert_true(testbed_missing(t, &err) < 0);
+                assert_int_equal(err.kind, ERR_UNSUPPORTED);
+                assert_non_null(strstr(err.text, "scheduler tree-per-queue: loading BPF programs needs CAP_BPF"));
         }
 }
 
@@ -260,28 +287,29 @@ static void break_way_down(struct bed *b)
 
 static const struct {
         const char *what;
+        bool needs_bpf;
         void (*break_it)(struct bed *b);
         const char *reason, *fault; /* of the proof, and of the check; NULL: that cannot see it */
 } broken[] = {
-        {"one namespace", break_namespace, "front-left and central-hpc are one network namespace",
+        {"one namespace", false, break_namespace, "front-left and central-hpc are one network namespace",
          "central-hpc: its network namespace is gone\n"},
-        {"no tags", break_tags,
+        {"no tags", true, break_tags,
          "8 frames from front-left to central-hpc in slice adas had no tag with VLAN 10 on the wire",
          "link front-left: the programs that keep slices apart are gone from its end in front-left\n"
          "link front-left: the programs that keep slices apart are gone from its end in gateway\n"},
-        {"no tags from the zone", break_sender_tags,
+        {"no tags from the zone", true, break_sender_tags,
          "gateway refused 8 packets on link front-left: they had no VLAN tag",
          "link front-left: the programs that keep slices apart are gone from its end in front-left\n"},
-        {"no tree", break_tree, "the uplink has no scheduler of the kind tree: its root queue is noqueue",
+        {"no tree", false, break_tree, "the uplink has no scheduler of the kind tree: its root queue is noqueue",
          "uplink: it has no scheduler of the kind tree\n"},
-        {"wrong class", break_classes, "the uplink's class of adas got only 0 of its 8 packets", NULL},
-        {"way up past the gateway", break_way_up,
+        {"wrong class", true, break_classes, "the uplink's class of adas got only 0 of its 8 packets", NULL},
+        {"way up past the gateway", false, break_way_up,
          "link front-left carried only 0 of 8 packets from front-left: the others went another way", NULL},
-        {"way down past the gateway", break_way_down,
+        {"way down past the gateway", false, break_way_down,
          "link front-left carried only 0 of 8 packets from gateway: the others went another way", NULL},
-        {"link down", break_link, "link front-left is down",
+        {"link down", false, break_link, "link front-left is down",
          "link front-left: its end in front-left is down\nlink front-left: its end in gateway carries no packets\n"},
-        {"link gone", delete_link, "link rear-right is down",
+        {"link gone", false, delete_link, "link rear-right is down",
          "link rear-right: its end in rear-right is gone\nlink rear-right: its end in gateway is gone\n"},
 };
 
@@ -292,6 +320,8 @@ static void broken_testbeds_are_refused(void **state)
                 struct err err = {0};
                 struct bed b;
 
+                if (broken[i].needs_bpf && !has_bpf())
+                        continue;
                 print_message("%s\n", broken[i].what);
                 bed_up(&b, NULL);
                 assert_path(&b, NULL);
@@ -307,6 +337,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_shape_and_scheduler_is_proven),
+                cmocka_unit_test(mechanism_is_named),
                 cmocka_unit_test(proof_counts_what_it_sent),
                 cmocka_unit_test(nothing_is_sent_but_by_request),
                 cmocka_unit_test(counters_are_openmetrics),

@@ -32,6 +32,29 @@ static inline void bed_up(struct bed *b, const char *const *edits)
         assert_ok(testbed_up(b->topology, &b->tb, &err));
 }
 
+/* Whether this process runs in another user namespace than the host's. */
+static inline bool in_user_namespace(void)
+{
+        unsigned inside = 0, outside = 0, count = 0;
+        FILE *f = fopen("/proc/self/uid_map", "re");
+        bool is_whole = f && fscanf(f, "%u %u %u", &inside, &outside, &count) == 3 && count == UINT32_MAX;
+
+        if (f)
+                fclose(f);
+        return !is_whole;
+}
+
+/* Whether this process may load BPF programs; root of a user namespace may not, and gets the weaker mechanism. */
+static inline bool has_bpf(void)
+{
+        struct err err = {0};
+        bool has = can_load_bpf(&err) == 0;
+
+        if (!has && !in_user_namespace() && test_must_run("bpf"))
+                fail_msg("bpf must be there: %s", err.text);
+        return has;
+}
+
 static inline void bed_down(struct bed *b)
 {
         testbed_down(b->tb);
