@@ -95,6 +95,8 @@ static void format_wide(const struct insn *insn, char *buf, size_t size)
                 snprintf(buf, size, "r%u = 0x%" PRIx64 " ll", insn->dst, (uint64_t)insn->imm);
         else if (insn->op == WIDE_MAP)
                 snprintf(buf, size, "r%u = map[%" PRIu32 "]", insn->dst, insn->map);
+        else if (insn->imm == 0)
+                snprintf(buf, size, "r%u = map_value[%" PRIu32 "]", insn->dst, insn->map);
         else
                 snprintf(buf, size, "r%u = map_value[%" PRIu32 "] + %" PRIi64, insn->dst, insn->map, insn->imm);
 }
