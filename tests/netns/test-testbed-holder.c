@@ -233,7 +233,6 @@ static void terminated_holder_tidies_up(void **state)
 /* A limit that no testbed fits in; kept for status until the next attempt or `down`. */
 static void failure_is_kept(void **state)
 {
-        _cleanup_holder_status_ struct holder_status s = {0};
         _cleanup_topology_ struct topology *t = topology_of(NULL);
         struct rlimit before, tight;
         struct err err = {0};
