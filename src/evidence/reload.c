@@ -26,26 +26,8 @@ static int reload_manifest(struct archive *archive, const struct kinds *kinds, c
         return manifest_parse(span_of(bytes, len), MANIFEST_PATH, inputs, kinds, options, ret, err);
 }
 
-static int compare_plan(const struct plan *plan, const char *stored, struct err *err)
-{
-        _cleanup_json_ json_t *json = NULL;
-        _cleanup_free_ char *text = NULL;
-        int r;
-
-        r = plan_to_json(plan, &json, err);
-        if (r < 0)
-                return r;
-        text = json_format(json);
-        if (!text)
-                return err_set_nomem(err);
-        if (!streq(text, stored))
-                return err_set(err, ERR_INTEGRITY, EBADMSG,
-                               PLAN_PATH " is not the plan that " MANIFEST_PATH " and its options give");
-        return 0;
-}
-
-int reload_plan(struct archive *archive, const struct kinds *kinds, struct manifest **ret_manifest,
-                struct plan **ret_plan, struct err *err)
+int reload_derive(struct archive *archive, const struct kinds *kinds, struct manifest **ret_manifest,
+                  struct plan **ret_plan, struct err *err)
 {
         _cleanup_manifest_ struct manifest *manifest = NULL;
         _cleanup_plan_ struct plan *plan = NULL;
@@ -68,8 +50,44 @@ int reload_plan(struct archive *archive, const struct kinds *kinds, struct manif
                 r = plan_skipped_from_json(json, manifest, &skipped, &n_skipped, err);
         if (r >= 0)
                 r = plan_make(manifest, kinds, &options, skipped, n_skipped, &plan, err);
+        if (r < 0)
+                return r;
+        *ret_manifest = TAKE_PTR(manifest);
+        *ret_plan = TAKE_PTR(plan);
+        return 0;
+}
+
+static int compare_plan(struct archive *archive, const struct plan *plan, struct err *err)
+{
+        _cleanup_free_ char *stored = NULL, *text = NULL;
+        _cleanup_json_ json_t *json = NULL;
+        size_t len = 0;
+        int r;
+
+        r = file_read(archive_dirfd(archive), PLAN_PATH, PLAN_LIMIT_BYTES, &stored, &len, err);
         if (r >= 0)
-                r = compare_plan(plan, stored, err);
+                r = plan_to_json(plan, &json, err);
+        if (r < 0)
+                return r;
+        text = json_format(json);
+        if (!text)
+                return err_set_nomem(err);
+        if (!streq(text, stored))
+                return err_set(err, ERR_INTEGRITY, EBADMSG,
+                               PLAN_PATH " is not the plan that " MANIFEST_PATH " and its options give");
+        return 0;
+}
+
+int reload_plan(struct archive *archive, const struct kinds *kinds, struct manifest **ret_manifest,
+                struct plan **ret_plan, struct err *err)
+{
+        _cleanup_manifest_ struct manifest *manifest = NULL;
+        _cleanup_plan_ struct plan *plan = NULL;
+        int r;
+
+        r = reload_derive(archive, kinds, &manifest, &plan, err);
+        if (r >= 0)
+                r = compare_plan(archive, plan, err);
         if (r < 0)
                 return r;
         *ret_manifest = TAKE_PTR(manifest);
