@@ -2,10 +2,13 @@
 #include "sys/userns.h"
 
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -41,5 +44,22 @@ int userns_enter(struct err *err)
         /* The kernel clears it where a process gains capabilities, as this one just did. */
         if (prctl(PR_SET_PDEATHSIG, signal) < 0)
                 return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot ask to be killed with the parent");
+        return 0;
+}
+
+int userns_join_owner(const struct netns *ns, struct err *err)
+{
+        _cleanup_close_ int owner = ioctl(ns->fd, NS_GET_USERNS);
+        struct stat own, other;
+
+        /* one that lies outside of this process's own is not shown: then there is none to join */
+        if (owner < 0 && errno == EPERM)
+                return 0;
+        if (owner < 0 || fstat(owner, &other) < 0 || stat("/proc/self/ns/user", &own) < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot find out whose the network namespace is");
+        if (own.st_dev == other.st_dev && own.st_ino == other.st_ino)
+                return 0;
+        if (setns(owner, CLONE_NEWUSER) < 0)
+                return err_set_errno(err, ERR_UNSUPPORTED, errno, "the network namespace belongs to another user");
         return 0;
 }

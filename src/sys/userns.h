@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "sys/netns.h"
 
 /* userns_enter - make this process root of a user namespace and a network namespace of its own, as an ordinary user
  *
@@ -11,3 +12,12 @@
  * Return: 0; a negative errno, kind unsupported, where the host does not allow it.
  */
 int userns_enter(struct err *err);
+
+/* userns_join_owner - become root of the user namespace that @ns belongs to, where it is not this process's own, so
+ * that
+ * @ns can be entered
+ *
+ * The process must have one thread. There is no way back. Return: 0; a negative errno, kind unsupported, where it
+ * belongs to somebody else.
+ */
+int userns_join_owner(const struct netns *ns, struct err *err);
