@@ -77,7 +77,7 @@ static int start_child(struct stamp_probe *s, const char *name, const char *zone
         return r;
 }
 
-static int zone_address(struct stamp_probe *s, const char *zone, uint16_t port, union udp_address *ret, struct err *err)
+static int zone_address(struct stamp_probe *s, const char *zone, uint16_t port, union address *ret, struct err *err)
 {
         struct sockaddr_storage storage = {0};
         struct ip_prefix address;

@@ -28,12 +28,20 @@ void address_set_port(union address *address, uint16_t port)
                 address->v4.sin_port = htons(port);
 }
 
-bool address_is_unicast(const union address *address)
+bool address_is_unspecified(const union address *address)
 {
         if (address->any.sa_family == AF_INET6)
-                return !IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr) &&
-                       !IN6_IS_ADDR_MULTICAST(&address->v6.sin6_addr);
-        return address->v4.sin_addr.s_addr != INADDR_ANY && address->v4.sin_addr.s_addr != INADDR_BROADCAST &&
+                return IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr);
+        return address->any.sa_family == AF_INET && address->v4.sin_addr.s_addr == INADDR_ANY;
+}
+
+bool address_is_unicast(const union address *address)
+{
+        if (address_is_unspecified(address))
+                return false;
+        if (address->any.sa_family == AF_INET6)
+                return !IN6_IS_ADDR_MULTICAST(&address->v6.sin6_addr);
+        return address->any.sa_family == AF_INET && address->v4.sin_addr.s_addr != INADDR_BROADCAST &&
                !IN_MULTICAST(ntohl(address->v4.sin_addr.s_addr));
 }
 

@@ -112,6 +112,7 @@ int probe_open(struct probe *p, struct err *err)
                 .dscp = p->config.dscp,
                 .stamps = UDP_STAMPS_BOTH,
                 .want_ttl = true,
+                .want_overflow = true,
         };
 
         p->fd = udp_open(&options, &p->shared->notes.buffers, err);

@@ -106,6 +106,7 @@ int reflector_open(struct reflector *r, struct err *err)
                 .ttl = STAMP_TTL,
                 .stamps = UDP_STAMPS_RECEIVE,
                 .want_ttl = true,
+                .want_overflow = true,
                 .want_dscp = true,
                 .want_local = r->is_wildcard,
         };

@@ -18,28 +18,29 @@ static int set_option(int fd, int level, int name, int value)
 }
 
 /* Asks for more than the system's limit, and takes what that allows where the right is missing. */
-static int set_buffer(int fd, int forced, int ordinary, int *ret_bytes, bool *ret_is_forced)
+static int set_buffer(int fd, int forced, int ordinary, int bytes, int *ret_bytes, bool *ret_is_forced)
 {
         socklen_t len = sizeof(*ret_bytes);
         int r;
 
-        *ret_is_forced = set_option(fd, SOL_SOCKET, forced, UDP_BUFFER_BYTES) == 0;
+        *ret_is_forced = set_option(fd, SOL_SOCKET, forced, bytes) == 0;
         if (!*ret_is_forced) {
-                r = set_option(fd, SOL_SOCKET, ordinary, UDP_BUFFER_BYTES);
+                r = set_option(fd, SOL_SOCKET, ordinary, bytes);
                 if (r < 0)
                         return r;
         }
         return getsockopt(fd, SOL_SOCKET, ordinary, ret_bytes, &len) < 0 ? -errno : 0;
 }
 
-static int set_buffers(int fd, struct udp_buffers *ret)
+static int set_buffers(int fd, int send_bytes, struct udp_buffers *ret)
 {
         int r;
 
-        r = set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, &ret->send_bytes, &ret->is_send_forced);
+        r = set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, send_bytes, &ret->send_bytes, &ret->is_send_forced);
         if (r < 0)
                 return r;
-        return set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, &ret->receive_bytes, &ret->is_receive_forced);
+        return set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, UDP_BUFFER_BYTES, &ret->receive_bytes,
+                          &ret->is_receive_forced);
 }
 
 struct socket_option {
@@ -53,7 +54,7 @@ static int set_options(int fd, int family, const struct udp_options *o)
         bool is_v6 = family == AF_INET6;
         const struct socket_option options[] = {
                 {SOL_SOCKET, SO_TIMESTAMPING, stamps, o->stamps != UDP_STAMPS_NONE},
-                {SOL_SOCKET, SO_RXQ_OVFL, 1, o->want_ttl},
+                {SOL_SOCKET, SO_RXQ_OVFL, 1, o->want_overflow},
                 {IPPROTO_IPV6, IPV6_V6ONLY, 1, is_v6},
                 {IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO, is_v6},
                 {IPPROTO_IPV6, IPV6_UNICAST_HOPS, o->ttl, is_v6 && o->ttl != 0},
@@ -91,7 +92,7 @@ int udp_open(const struct udp_options *options, struct udp_buffers *ret_buffers,
         if (fd < 0)
                 return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot open an %s socket",
                                      family == AF_INET6 ? "IPv6" : "IPv4");
-        r = set_buffers(fd, &buffers);
+        r = set_buffers(fd, options->send_buffer_bytes > 0 ? options->send_buffer_bytes : UDP_BUFFER_BYTES, &buffers);
         if (r == 0)
                 r = set_options(fd, family, options);
         if (r < 0)

@@ -45,10 +45,14 @@ struct udp_options {
         union address peer;  /* to connect to; family AF_UNSPEC: none */
         uint8_t ttl;         /* 0: the system's */
         uint8_t dscp;
+        int send_buffer_bytes; /* 0: UDP_BUFFER_BYTES */
         enum udp_stamps stamps;
-        bool want_ttl;   /* with each packet: its TTL, and losses by a full buffer */
-        bool want_dscp;  /* with each packet: its DSCP */
-        bool want_local; /* with each packet: where it was sent to */
+
+        /* with each packet */
+        bool want_ttl;
+        bool want_dscp;
+        bool want_local;    /* where it was sent to */
+        bool want_overflow; /* how many the full buffer has cost */
 };
 
 /* Room for all ancillary data of a packet. */

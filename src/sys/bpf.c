@@ -16,6 +16,10 @@
 #define VERIFIER_LOG_BYTES 65536
 #define RODATA_SUFFIX      ".rodata"
 
+/* Attach types that the headers of Debian 12 do not have yet. */
+#define TCX_INGRESS 46
+#define TCX_EGRESS  47
+
 struct bpf_image {
         struct bpf_object *object;
         char *name;
@@ -155,6 +159,25 @@ int bpf_image_attach(struct bpf_image *image, const char *program, struct netlin
                 return err_set_nomem(err);
         snprintf(what, sizeof(what), "cannot attach the BPF program %s to link %d", program, index);
         return netlink_request(nl, msg, what, err);
+}
+
+int bpf_image_hold(struct bpf_image *image, const char *program, int index, enum bpf_direction direction,
+                   struct err *err)
+{
+        struct bpf_program *found = bpf_object__find_program_by_name(image->object, program);
+        int type = direction == BPF_ENTERING ? TCX_INGRESS : TCX_EGRESS, fd;
+
+        if (!found || bpf_program__fd(found) < 0)
+                return err_set(err, ERR_BUG, ENOENT, "the BPF object %s has no loaded program %s", image->name,
+                               program);
+        fd = bpf_link_create(bpf_program__fd(found), index, (enum bpf_attach_type)type, NULL);
+        if (fd == -EINVAL)
+                return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
+                               "this kernel cannot hold a BPF program at a link (tcx, since Linux 6.6)");
+        if (fd < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, -fd, "cannot attach the BPF program %s to link %d", program,
+                                     index);
+        return fd;
 }
 
 int bpf_image_sum_counters(const struct bpf_image *image, const char *map, uint32_t first, uint32_t n, size_t n_words,

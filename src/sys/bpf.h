@@ -44,6 +44,15 @@ enum bpf_direction { BPF_ENTERING, BPF_LEAVING };
 int bpf_image_attach(struct bpf_image *image, const char *program, struct netlink *nl, int index,
                      enum bpf_direction direction, uint16_t order, struct err *err);
 
+/* bpf_image_hold - as bpf_image_attach(), to a link of the caller's network namespace that outlives this process: the
+ * program is attached as long as the descriptor is open, and goes with it, also after SIGKILL
+ *
+ * Needs Linux 6.6 (tcx). Return: the descriptor; -EOPNOTSUPP, kind unsupported, on an older kernel; another negative
+ * errno.
+ */
+int bpf_image_hold(struct bpf_image *image, const char *program, int index, enum bpf_direction direction,
+                   struct err *err);
+
 /* bpf_image_sum_counters - read elements of a per-CPU array map of 64-bit counters, summed over CPUs
  * @map:     name of the map
  * @first:   first key

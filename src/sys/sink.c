@@ -12,7 +12,27 @@
 
 struct sink {
         struct bpf_image *image;
+        int held_fd; /* -1: the link holds the program */
 };
+
+static int load(const struct sink_config *config, struct sink **ret, struct err *err)
+{
+        _cleanup_sink_ struct sink *sink = calloc(1, sizeof(*sink));
+        int r;
+
+        if (!sink)
+                return err_set_nomem(err);
+        sink->held_fd = -1;
+        r = bpf_image_open(span_of(sink_bpf, sizeof(sink_bpf)), "sink", &sink->image, err);
+        if (r == 0)
+                r = bpf_image_set_constants(sink->image, config, sizeof(*config), err);
+        if (r == 0)
+                r = bpf_image_load(sink->image, err);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(sink);
+        return 0;
+}
 
 int sink_attach(struct netlink *nl, int index, uint16_t order, uint16_t port, const uint16_t *vlans, size_t n_vlans,
                 struct sink **ret, struct err *err)
@@ -25,14 +45,7 @@ int sink_attach(struct netlink *nl, int index, uint16_t order, uint16_t port, co
                 return err_set(err, ERR_BUG, EINVAL, "a sink counts at most %d slices", SLICE_MAX);
         if (n_vlans > 0)
                 memcpy(config.vlans, vlans, n_vlans * sizeof(*vlans));
-        sink = calloc(1, sizeof(*sink));
-        if (!sink)
-                return err_set_nomem(err);
-        r = bpf_image_open(span_of(sink_bpf, sizeof(sink_bpf)), "sink", &sink->image, err);
-        if (r == 0)
-                r = bpf_image_set_constants(sink->image, &config, sizeof(config), err);
-        if (r == 0)
-                r = bpf_image_load(sink->image, err);
+        r = load(&config, &sink, err);
         if (r == 0)
                 r = qdisc_add_clsact(nl, index, err);
         if (r == 0)
@@ -43,10 +56,28 @@ int sink_attach(struct netlink *nl, int index, uint16_t order, uint16_t port, co
         return 0;
 }
 
+int sink_hold(int index, uint16_t port, struct sink **ret, struct err *err)
+{
+        struct sink_config config = {.port = htons(port)};
+        _cleanup_sink_ struct sink *sink = NULL;
+        int r;
+
+        r = load(&config, &sink, err);
+        if (r < 0)
+                return r;
+        sink->held_fd = bpf_image_hold(sink->image, "sink", index, BPF_ENTERING, err);
+        if (sink->held_fd < 0)
+                return sink->held_fd;
+        *ret = TAKE_PTR(sink);
+        return 0;
+}
+
 void sink_free(struct sink *sink)
 {
         if (!sink)
                 return;
+        if (sink->held_fd >= 0)
+                close(sink->held_fd);
         bpf_image_free(sink->image);
         free(sink);
 }

@@ -27,6 +27,13 @@ struct sink;
 int sink_attach(struct netlink *nl, int index, uint16_t order, uint16_t port, const uint16_t *vlans, size_t n_vlans,
                 struct sink **ret, struct err *err);
 
+/* sink_hold - as sink_attach(), at a link of the caller's network namespace that outlives this process, and only until
+ * sink_free() or the end of the process
+ *
+ * Return: 0; -EOPNOTSUPP, kind unsupported, before Linux 6.6; -EPERM; another negative errno.
+ */
+int sink_hold(int index, uint16_t port, struct sink **ret, struct err *err);
+
 void sink_free(struct sink *sink);
 
 DEFINE_CLEANUP(struct sink *, sink_free)
