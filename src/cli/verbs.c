@@ -3,5 +3,6 @@
 
 const struct verb *const verbs[] = {
         &verb_doctor,
+        &verb_show,
         NULL,
 };
