@@ -172,18 +172,33 @@ static int reader_attach(struct reader *r, struct node *node)
         return k < 0 ? err_set_nomem(r->err) : 0;
 }
 
+/* Where @mark stands; libfyaml puts it after the sign (a quote, "&", "*") of @sign characters that a token starts with.
+ */
+static void position_take(struct position *at, const struct fy_mark *mark, unsigned sign)
+{
+        if (!mark)
+                return;
+        at->line = (unsigned)mark->line + 1;
+        at->column = (unsigned)mark->column + 1;
+        if (at->column > sign)
+                at->column -= sign;
+}
+
 static int reader_check_event(struct reader *r, struct fy_event *event)
 {
         const struct level *level = r->depth > 0 ? &r->levels[r->depth - 1] : NULL;
+        struct fy_token *anchor = fy_event_get_anchor_token(event), *tag = fy_event_get_tag_token(event);
         bool is_key = level && level->node->kind == NODE_MAPPING && !level->key;
 
         if (event->type == FYET_ALIAS)
                 return err_set_at(r->err, ERR_USAGE, &r->at,
                                   "an alias (\"*name\"): aliases are not read; write it out");
-        if (fy_event_get_anchor_token(event))
-                return err_set_at(r->err, ERR_USAGE, &r->at, "an anchor (\"&name\"): anchors are not read");
-        if (fy_event_get_tag_token(event))
-                return err_set_at(r->err, ERR_USAGE, &r->at, "a tag (\"!name\"): tags are not read");
+        if (anchor || tag) {
+                position_take(&r->at, fy_token_start_mark(anchor ? anchor : tag), anchor ? 1 : 0);
+                return err_set_at(r->err, ERR_USAGE, &r->at,
+                                  anchor ? "an anchor (\"&name\"): anchors are not read"
+                                         : "a tag (\"!name\"): tags are not read");
+        }
         if (is_key && event->type != FYET_SCALAR)
                 return err_set_at(r->err, ERR_USAGE, &r->at, "a key that is not a plain text");
         if (++r->n_nodes > r->limits->nodes)
@@ -293,20 +308,15 @@ static int reader_scalar(struct reader *r, struct fy_token *token)
         return k;
 }
 
-/* Where @event stands. libfyaml puts the start of a quoted text after its quote. */
 static void reader_move(struct reader *r, struct fy_event *event)
 {
-        const struct fy_mark *mark = fy_event_start_mark(event);
         enum fy_scalar_style style = FYSS_PLAIN;
+        bool has_sign = event->type == FYET_ALIAS;
 
-        if (!mark)
-                return;
         if (event->type == FYET_SCALAR)
                 style = fy_token_scalar_style(fy_event_get_token(event));
-        r->at.line = (unsigned)mark->line + 1;
-        r->at.column = (unsigned)mark->column + 1;
-        if ((style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED) && r->at.column > 1)
-                r->at.column--;
+        has_sign |= style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED;
+        position_take(&r->at, fy_event_start_mark(event), has_sign ? 1 : 0);
 }
 
 static int reader_event(struct reader *r, struct fy_event *event)

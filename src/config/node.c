@@ -68,7 +68,7 @@ static int array_grow(void *array, size_t n, size_t size)
 
 int node_append(struct node *sequence, struct node *item)
 {
-        int r = array_grow(&sequence->items, sequence->n_items, sizeof(*sequence->items));
+        int r = array_grow(&sequence->items, sequence->n_items, sizeof(struct node *));
 
         if (r < 0)
                 return r;
@@ -90,7 +90,7 @@ static int mapping_append(struct node *mapping, const char *key, const struct po
         _cleanup_free_ char *copy = strdup(key);
         size_t n = mapping->n_items;
 
-        if (!copy || array_grow(&mapping->items, n, sizeof(*mapping->items)) < 0 ||
+        if (!copy || array_grow(&mapping->items, n, sizeof(struct node *)) < 0 ||
             array_grow(&mapping->keys, n, sizeof(*mapping->keys)) < 0 ||
             array_grow(&mapping->key_positions, n, sizeof(*mapping->key_positions)) < 0)
                 return -ENOMEM;
@@ -123,7 +123,7 @@ void node_remove(struct node *mapping, const char *key)
         node_free(mapping->items[at]);
         free(mapping->keys[at]);
         after = --mapping->n_items - at;
-        memmove(&mapping->items[at], &mapping->items[at + 1], after * sizeof(*mapping->items));
+        memmove(&mapping->items[at], &mapping->items[at + 1], after * sizeof(struct node *));
         memmove(&mapping->keys[at], &mapping->keys[at + 1], after * sizeof(*mapping->keys));
         memmove(&mapping->key_positions[at], &mapping->key_positions[at + 1], after * sizeof(*mapping->key_positions));
 }

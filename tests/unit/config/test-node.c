@@ -108,10 +108,10 @@ static const struct {
         unsigned line, column;
         const char *reason;
 } bad[] = {
-        {"a: &x 1\nb: *x\n", 1, 7, "an anchor (\"&name\"): anchors are not read"},
-        {"a: [1]\nb: *x\n", 2, 5, "an alias (\"*name\"): aliases are not read; write it out"},
-        {"a: !!int 1\n", 1, 10, "a tag (\"!name\"): tags are not read"},
-        {"a: !x {b: 1}\n", 1, 7, "a tag (\"!name\"): tags are not read"},
+        {"a: &x 1\nb: *x\n", 1, 4, "an anchor (\"&name\"): anchors are not read"},
+        {"a: [1]\nb: *x\n", 2, 4, "an alias (\"*name\"): aliases are not read; write it out"},
+        {"a: !!int 1\n", 1, 4, "a tag (\"!name\"): tags are not read"},
+        {"a: !x {b: 1}\n", 1, 4, "a tag (\"!name\"): tags are not read"},
         {"%YAML 1.1\n---\na: 1\n", 1, 1, "a line that begins with \"%\": directives are not read"},
         {"a: 1\n---\nb: 1\n", 2, 1, "a second document; only one is read"},
         {"a: 1\n...\nb: 1\n", 2, 1, "a second document; only one is read"},

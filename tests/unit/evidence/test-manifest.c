@@ -423,6 +423,21 @@ static void test_too_many_values(void **state)
         assert_non_null(strstr(err.text, "the configurations of all cells have more than 200000 values together"));
 }
 
+/* Of 10 MB no more than the limit is read. */
+static void test_large_file(void **state)
+{
+        _cleanup_scratch_ struct scratch scratch = scratch_make();
+        _cleanup_close_ int fd = openat(scratch.fd, "large.yaml", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        struct manifest *m = NULL;
+        struct err err = {0};
+
+        assert_true(fd >= 0);
+        assert_int_equal(ftruncate(fd, 10 << 20), 0);
+        assert_int_equal(manifest_load(scratch.fd, "large.yaml", &test_kinds, NULL, &m, &err), -EFBIG);
+        assert_string_equal(err.text, "large.yaml has more than the 1048576 bytes that are read at most");
+        assert_int_equal(err_exit_code(err.kind), 2);
+}
+
 static void test_document(void **state)
 {
         static const char *const wanted[] = {
@@ -465,6 +480,7 @@ int main(void)
                 cmocka_unit_test(test_overrides_refused),
                 cmocka_unit_test(test_too_many_cells),
                 cmocka_unit_test(test_too_many_values),
+                cmocka_unit_test(test_large_file),
                 cmocka_unit_test(test_document),
         };
 

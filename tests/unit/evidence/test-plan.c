@@ -50,7 +50,7 @@ static void test_order(void **state)
         assert_int_equal(plan->n_trials, 104);
         for (size_t i = 0; i < 13; i++) {
                 assert_int_equal(plan->trials[i].cell, first[i]);
-                assert_int_equal(plan->trials[7 * 13 + i].cell, eighth[i]);
+                assert_int_equal(plan->trials[(size_t)7 * 13 + i].cell, eighth[i]);
         }
         assert_true(plan->trials[0].seed == UINT64_C(0x0486b71089b905e4));
         assert_true(plan->trials[12].seed == UINT64_C(0x67168907972ce5cc));
@@ -64,7 +64,7 @@ static void test_rounds(void **state)
         _cleanup_manifest_ struct manifest *m = load(EXP_001, NULL);
         _cleanup_plan_ struct plan *plan = make(m, NULL, NULL, 0);
 
-        for (uint32_t round = 1; round <= 8; round++) {
+        for (size_t round = 1; round <= 8; round++) {
                 bool seen[13] = {false};
 
                 for (size_t i = 0; i < 13; i++) {
