@@ -225,15 +225,13 @@ int btf_size(const struct btf *btf, uint32_t id, uint32_t *ret)
                         id = array.type;
                         break;
                 case BTF_KIND_PTR:
-                        type.size = 8;
-                        /* fall through */
                 case BTF_KIND_INT:
                 case BTF_KIND_FLOAT:
                 case BTF_KIND_ENUM:
                 case BTF_KIND_ENUM64:
                 case BTF_KIND_STRUCT:
                 case BTF_KIND_UNION:
-                        count *= type.size;
+                        count *= BTF_INFO_KIND(type.info) == BTF_KIND_PTR ? 8 : type.size;
                         if (count > UINT32_MAX)
                                 return -EINVAL;
                         *ret = (uint32_t)count;

@@ -63,11 +63,14 @@ static inline const struct isa_row *isa_find(struct isa_slot slot)
 {
         const struct isa_entry *entry = &isa_by_opcode[slot.opcode];
 
-        for (const struct isa_row *row = entry->rows; row < entry->rows + entry->n; row++)
+        for (size_t i = 0; i < entry->n; i++) {
+                const struct isa_row *row = &entry->rows[i];
+
                 if ((row->offset != ISA_SELECT || slot.offset == row->select) &&
                     (row->imm != ISA_SELECT || slot.imm == row->select) &&
                     (row->src != ISA_SELECT || slot.src == row->select))
                         return row;
+        }
         return NULL;
 }
 

@@ -54,8 +54,8 @@ static void frame_init(struct run *run, uint32_t depth, uint32_t call_slot)
 
 static void run_enter(struct run *run)
 {
-        uint64_t address = (uintptr_t)run->context;
         uint32_t size = run->program->context.size;
+        uint64_t address = size > 0 ? (uintptr_t)run->context : 0;
 
         frame_init(run, 0, FAULT_NO_SLOT);
         run->depth = 1;
