@@ -87,7 +87,6 @@ static int zone_address(struct stamp_probe *s, const char *zone, uint16_t port, 
                             s->keys.family == 0 ? AF_INET : AF_INET6, &address, err);
         if (r < 0)
                 return r;
-        memcpy(ret, &storage, sizeof(*ret));
         ip_prefix_sockaddr(&address, port, &storage);
         memcpy(ret, &storage, sizeof(*ret));
         return 0;

@@ -2,7 +2,10 @@
 #include "cli/verbs.h"
 
 const struct verb *const verbs[] = {
-        &verb_doctor,
+        &verb_run,
+        &verb_list,
         &verb_show,
+        &verb_doctor,
+        &verb_reference,
         NULL,
 };
