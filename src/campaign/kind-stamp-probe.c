@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "campaign/boundary-zones.h"
+#include "campaign/traffic.h"
 #include "load/probe.h"
 #include "load/reflector.h"
 #include "sys/child.h"
@@ -79,17 +80,8 @@ static int start_child(struct stamp_probe *s, const char *name, const char *zone
 
 static int zone_address(struct stamp_probe *s, const char *zone, uint16_t port, union address *ret, struct err *err)
 {
-        struct sockaddr_storage storage = {0};
-        struct ip_prefix address;
-        int r;
-
-        r = testbed_address(boundary_zones_testbed(s->boundary), zone, s->keys.slice,
-                            s->keys.family == 0 ? AF_INET : AF_INET6, &address, err);
-        if (r < 0)
-                return r;
-        ip_prefix_sockaddr(&address, port, &storage);
-        memcpy(ret, &storage, sizeof(*ret));
-        return 0;
+        return traffic_address(boundary_zones_testbed(s->boundary), zone, s->keys.slice, s->keys.family, port, ret,
+                               err);
 }
 
 static int make_reflector(struct stamp_probe *s, struct err *err)

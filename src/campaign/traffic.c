@@ -60,3 +60,18 @@ int traffic_missing(const struct node *config, struct err *err)
                 r = load_missing(backgrounds->items[i], backgrounds->keys[i], err);
         return r;
 }
+
+int traffic_address(const struct testbed *tb, const char *zone, const char *slice, int family, uint16_t port,
+                    union address *ret, struct err *err)
+{
+        struct sockaddr_storage storage = {0};
+        struct ip_prefix address;
+        int r;
+
+        r = testbed_address(tb, zone, slice, family == 0 ? AF_INET : AF_INET6, &address, err);
+        if (r < 0)
+                return r;
+        ip_prefix_sockaddr(&address, port, &storage);
+        memcpy(ret, &storage, sizeof(*ret));
+        return 0;
+}
