@@ -39,7 +39,7 @@ class Help(unittest.TestCase):
 
     def test_wrong_usage(self):
         for args, message in [
-            (["rnu"], "did you mean `assay run`?"),
+            (["runn"], "did you mean `assay run`?"),
             ([], "expected a verb"),
             (["run"], "expected an experiment"),
             (["run", "--shrot", "exp-001"], "did you mean --short?"),
