@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "archive/openmetrics.h"
 #include "fuzz/fuzz.h"
+#include "wire/openmetrics.h"
 
 static void write_again(const struct openmetrics_set *set, struct text *out)
 {

@@ -69,16 +69,31 @@ static int digest_payload(int dirfd, struct payload *payload, struct err *err)
         return r;
 }
 
+/* A value with its line breaks as blanks. */
+static void add_value(struct text *text, const char *value)
+{
+        for (;;) {
+                size_t len = strcspn(value, "\r\n");
+
+                text_add_bytes(text, value, len);
+                if (!value[len])
+                        break;
+                text_add(text, " ");
+                value += len + 1;
+        }
+}
+
 static int write_info(int dirfd, const struct bag_info *info, size_t n_info, const struct payload *payload,
                       struct err *err)
 {
         _cleanup_text_ struct text text = {0};
 
         for (size_t i = 0; i < n_info; i++) {
-                if (!*info[i].label || info[i].label[strcspn(info[i].label, ":\r\n")] ||
-                    info[i].value[strcspn(info[i].value, "\r\n")])
-                        return err_set(err, ERR_BUG, EINVAL, "\"%s\" cannot be a line of bag-info.txt", info[i].label);
-                text_addf(&text, "%s: %s\n", info[i].label, info[i].value);
+                if (!*info[i].label || info[i].label[strcspn(info[i].label, ":\r\n")])
+                        return err_set(err, ERR_BUG, EINVAL, "\"%s\" cannot be a label of bag-info.txt", info[i].label);
+                text_addf(&text, "%s: ", info[i].label);
+                add_value(&text, info[i].value);
+                text_add(&text, "\n");
         }
         text_addf(&text, "Bag-Software-Agent: assay %s\n", version_number());
         text_addf(&text, "Payload-Oxum: %" PRIu64 ".%" PRIu64 "\n", payload->bytes, payload->files);

@@ -9,7 +9,7 @@
 
 /* The BagIt side (RFC 8493) of an archive: digests of every file, and what does not agree with them. */
 
-/* One line of bag-info.txt, neither part with a line break, the label without ":". */
+/* One line of bag-info.txt. The label has no ":" and no line break; those of the value are written as blanks. */
 struct bag_info {
         const char *label;
         const char *value;

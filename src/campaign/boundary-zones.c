@@ -158,8 +158,7 @@ static int zones_observe(struct boundary *b, struct text *out, struct err *err)
         r = testbed_observe(z->testbed, &now, err);
         if (r < 0)
                 return r;
-        scrape_format(&now, testbed_layout(z->testbed), out);
-        return 0;
+        return scrape_format(&now, testbed_layout(z->testbed), out, err);
 }
 
 static json_t *zones_describe(const struct boundary *b)

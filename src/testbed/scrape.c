@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "testbed/scrape.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/macro.h"
+#include "wire/openmetrics.h"
 
 void scrape_done(struct scrape *s)
 {
@@ -17,64 +17,84 @@ const struct scrape_port *scrape_port(const struct scrape *s, size_t link, size_
         return &s->ports[link * s->n_slices + slice][end];
 }
 
-static void family(struct text *out, const char *name, const char *type, const char *help)
+/* A family that is exported for each of some things. */
+struct family {
+        enum openmetrics_type type;
+        const char *name, *unit, *help;
+};
+
+static void start_family(struct openmetrics_writer *w, const struct family *f)
 {
-        text_addf(out, "# TYPE assay_%s %s\n# HELP assay_%s %s\n", name, type, name, help);
+        openmetrics_family(w, f->type, f->name, f->unit, f->help);
 }
 
-static void format_links(const struct scrape *s, const struct layout *l, struct text *out)
+static void add_sample(struct openmetrics_writer *w, const struct openmetrics_label *labels, size_t n, uint64_t value)
 {
-        static const struct {
-                const char *name, *help;
-        } families[] = {
-                {"link_packets", "Packets that crossed a link."},
-                {"link_bytes", "Bytes of layer 2 that crossed a link, the tag included."},
-                {"link_dropped_packets", "Packets that the sending end of a link could not hand over."},
+        openmetrics_sample(w, labels, n, (int64_t)MIN(value, (uint64_t)INT64_MAX));
+}
+
+static void format_links(const struct scrape *s, const struct layout *l, struct openmetrics_writer *w)
+{
+        static const struct family families[] = {
+                {OPENMETRICS_COUNTER, "assay_link_packets", "packets", "Packets that crossed a link."},
+                {OPENMETRICS_COUNTER, "assay_link_bytes", "bytes",
+                 "Bytes of layer 2 that crossed a link, the tag included."},
+                {OPENMETRICS_COUNTER, "assay_link_dropped_packets", "packets",
+                 "Packets that the sending end of a link could not hand over."},
         };
+        static const struct family running = {OPENMETRICS_GAUGE, "assay_link_running", NULL,
+                                              "Whether both ends of a link are up."};
 
         for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
-                family(out, families[f].name, "counter", families[f].help);
+                start_family(w, &families[f]);
                 for (size_t i = 0; i < s->n_links; i++)
                         for (unsigned up = 0; up < 2; up++) {
                                 const struct scrape_flow *flow = up ? &s->links[i].up : &s->links[i].down;
                                 const uint64_t values[] = {flow->sent.packets, flow->sent.bytes, flow->dropped_packets};
+                                const struct openmetrics_label labels[] = {{"link", l->links[i].name},
+                                                                           {"direction", up ? "up" : "down"}};
 
-                                text_addf(out, "assay_%s_total{link=\"%s\",direction=\"%s\"} %" PRIu64 "\n",
-                                          families[f].name, l->links[i].name, up ? "up" : "down", values[f]);
+                                add_sample(w, labels, ARRAY_SIZE(labels), values[f]);
                         }
         }
-        family(out, "link_running", "gauge", "Whether both ends of a link are up.");
-        for (size_t i = 0; i < s->n_links; i++)
-                text_addf(out, "assay_link_running{link=\"%s\"} %d\n", l->links[i].name, s->links[i].is_running);
+        start_family(w, &running);
+        for (size_t i = 0; i < s->n_links; i++) {
+                const struct openmetrics_label label = {"link", l->links[i].name};
+
+                add_sample(w, &label, 1, s->links[i].is_running);
+        }
 }
 
-static void format_classes(const struct scrape *s, const struct layout *l, struct text *out)
+static void format_classes(const struct scrape *s, const struct layout *l, struct openmetrics_writer *w)
 {
-        static const struct {
-                const char *name, *type, *suffix, *help;
-        } families[] = {
-                {"class_packets", "counter", "_total", "Packets that a class of the uplink handed to the link."},
-                {"class_bytes", "counter", "_total", "Bytes of layer 2 that a class handed over, the tag included."},
-                {"class_dropped_packets", "counter", "_total", "Packets that a class dropped: its queue was full."},
-                {"class_overlimits", "counter", "_total", "Times that a class had to wait for its rate."},
-                {"class_backlog_packets", "gauge", "", "Packets that wait in a class."},
+        static const struct family families[] = {
+                {OPENMETRICS_COUNTER, "assay_class_packets", "packets",
+                 "Packets that a class of the uplink handed to the link."},
+                {OPENMETRICS_COUNTER, "assay_class_bytes", "bytes",
+                 "Bytes of layer 2 that a class handed over, the tag included."},
+                {OPENMETRICS_COUNTER, "assay_class_dropped_packets", "packets",
+                 "Packets that a class dropped: its queue was full."},
+                {OPENMETRICS_COUNTER, "assay_class_overlimits", NULL, "Times that a class had to wait for its rate."},
+                {OPENMETRICS_GAUGE, "assay_class_backlog_packets", "packets", "Packets that wait in a class."},
         };
+        static const struct family unclassified = {OPENMETRICS_COUNTER, "assay_unclassified_packets", "packets",
+                                                   "Packets that left the uplink's scheduler without a class."};
 
         for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
-                family(out, families[f].name, families[f].type, families[f].help);
+                start_family(w, &families[f]);
                 for (size_t i = 0; i < s->n_classes; i++) {
                         const struct scrape_class *c = &s->classes[i];
                         const uint64_t values[] = {c->sent.packets, c->sent.bytes, c->dropped_packets, c->overlimits,
                                                    c->backlog_packets};
                         bool is_shared = l->topology->scheduler == TOPOLOGY_ONE_QUEUE;
+                        const struct openmetrics_label label = {"slice", is_shared ? "*" : l->topology->slices[i].name};
 
                         if (c->is_present)
-                                text_addf(out, "assay_%s%s{slice=\"%s\"} %" PRIu64 "\n", families[f].name,
-                                          families[f].suffix, is_shared ? "*" : l->topology->slices[i].name, values[f]);
+                                add_sample(w, &label, 1, values[f]);
                 }
         }
-        family(out, "unclassified_packets", "counter", "Packets that left the uplink's scheduler without a class.");
-        text_addf(out, "assay_unclassified_packets_total %" PRIu64 "\n", s->unclassified_packets);
+        start_family(w, &unclassified);
+        add_sample(w, NULL, 0, s->unclassified_packets);
 }
 
 static const char *end_node(const struct layout *l, size_t link, unsigned end)
@@ -82,50 +102,60 @@ static const char *end_node(const struct layout *l, size_t link, unsigned end)
         return l->nodes[l->links[link].ends[end].node].name;
 }
 
-static void format_ports(const struct scrape *s, const struct layout *l, struct text *out)
+static void format_ports(const struct scrape *s, const struct layout *l, struct openmetrics_writer *w)
 {
-        static const char *const families[] = {"slice_packets", "slice_bytes"};
-        static const char *const helps[] = {
-                "Packets that a node sent or received over a link with a slice's tag.",
-                "Bytes of layer 2 that a node sent or received over a link with a slice's tag, the tag included.",
+        static const struct family families[] = {
+                {OPENMETRICS_COUNTER, "assay_slice_packets", "packets",
+                 "Packets that a node sent or received over a link with a slice's tag."},
+                {OPENMETRICS_COUNTER, "assay_slice_bytes", "bytes",
+                 "Bytes of layer 2 that a node sent or received over a link with a slice's tag, the tag included."},
         };
 
         for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
-                family(out, families[f], "counter", helps[f]);
+                start_family(w, &families[f]);
                 for (size_t i = 0; i < l->n_subnets * 4; i++) {
                         const struct layout_subnet *subnet = &l->subnets[i / 4];
                         unsigned end = i / 2 % 2;
                         const struct scrape_port *port = scrape_port(s, subnet->link, subnet->slice, end);
                         const struct scrape_count *count = i % 2 ? &port->out : &port->in;
+                        const struct openmetrics_label labels[] = {
+                                {"link", l->links[subnet->link].name},
+                                {"node", end_node(l, subnet->link, end)},
+                                {"slice", l->topology->slices[subnet->slice].name},
+                                {"direction", i % 2 ? "out" : "in"},
+                        };
 
-                        text_addf(out,
-                                  "assay_%s_total{link=\"%s\",node=\"%s\",slice=\"%s\",direction=\"%s\"} %" PRIu64 "\n",
-                                  families[f], l->links[subnet->link].name, end_node(l, subnet->link, end),
-                                  l->topology->slices[subnet->slice].name, i % 2 ? "out" : "in",
-                                  f == 0 ? count->packets : count->bytes);
+                        add_sample(w, labels, ARRAY_SIZE(labels), f == 0 ? count->packets : count->bytes);
                 }
         }
 }
 
-static void format_refusals(const struct scrape *s, const struct layout *l, struct text *out)
+static void format_refusals(const struct scrape *s, const struct layout *l, struct openmetrics_writer *w)
 {
-        family(out, "refused_packets", "counter", "Packets that a node refused at a link, and why.");
+        static const struct family refused = {OPENMETRICS_COUNTER, "assay_refused_packets", "packets",
+                                              "Packets that a node refused at a link, and why."};
+
+        start_family(w, &refused);
         for (size_t i = 0; i < s->n_links * 2; i++)
-                for (unsigned reason = 0; reason < SLICE_DROP_MAX; reason++)
-                        text_addf(out,
-                                  "assay_refused_packets_total{link=\"%s\",node=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
-                                  l->links[i / 2].name, end_node(l, i / 2, i % 2), slice_drop_name(reason),
-                                  s->refused[i / 2][i % 2][reason]);
+                for (unsigned reason = 0; reason < SLICE_DROP_MAX; reason++) {
+                        const struct openmetrics_label labels[] = {{"link", l->links[i / 2].name},
+                                                                   {"node", end_node(l, i / 2, i % 2)},
+                                                                   {"reason", slice_drop_name(reason)}};
+
+                        add_sample(w, labels, ARRAY_SIZE(labels), s->refused[i / 2][i % 2][reason]);
+                }
 }
 
-void scrape_format(const struct scrape *s, const struct layout *l, struct text *out)
+int scrape_format(const struct scrape *s, const struct layout *l, struct text *out, struct err *err)
 {
-        format_links(s, l, out);
+        struct openmetrics_writer w = {.out = out};
+
+        format_links(s, l, &w);
         if (l->topology->hops > 0)
-                format_classes(s, l, out);
+                format_classes(s, l, &w);
         if (s->has_ports) {
-                format_ports(s, l, out);
-                format_refusals(s, l, out);
+                format_ports(s, l, &w);
+                format_refusals(s, l, &w);
         }
-        text_add(out, "# EOF\n");
+        return openmetrics_end(&w, err);
 }

@@ -64,5 +64,5 @@ const struct scrape_port *scrape_port(const struct scrape *scrape, size_t link, 
 
 /* scrape_format - add a scrape to @out as OpenMetrics text, ending in "# EOF"
  *
- * Names and labels are stable; docs/formats/scrape.md lists them. */
-void scrape_format(const struct scrape *scrape, const struct layout *layout, struct text *out);
+ * Names and labels are stable; docs/formats/scrape.md lists them. Return: 0, or a negative errno. */
+int scrape_format(const struct scrape *scrape, const struct layout *layout, struct text *out, struct err *err);

@@ -3,6 +3,7 @@
 
 #include "sys/qdisc.h"
 #include "sys/slice.h"
+#include "wire/openmetrics.h"
 
 /* ---- healthy testbeds ---- */
 
@@ -107,18 +108,24 @@ static void nothing_is_sent_but_by_request(void **state)
 
 static void counters_are_openmetrics(void **state)
 {
+        static const struct openmetrics_label uplink[] = {{"link", "uplink"}, {"direction", "up"}},
+                                              adas[] = {{"slice", "adas"}};
+        _cleanup_openmetrics_ struct openmetrics_set set = {0};
         _cleanup_text_ struct text text = {0};
         _cleanup_scrape_ struct scrape s = {0};
         struct err err = {0};
+        int64_t value = 0;
         struct bed b;
 
         bed_up(&b, NULL);
         assert_path(&b, NULL);
         assert_ok(testbed_observe(b.tb, &s, &err));
-        scrape_format(&s, testbed_layout(b.tb), &text);
-        assert_non_null(strstr(text.data, "\nassay_link_packets_total{link=\"uplink\",direction=\"up\"} 16\n"));
-        assert_non_null(strstr(text.data, "\nassay_class_packets_total{slice=\"adas\"} 8\n"));
-        assert_string_equal(text.data + text.len - 6, "# EOF\n");
+        assert_ok(scrape_format(&s, testbed_layout(b.tb), &text, &err));
+        assert_ok(openmetrics_parse(span_of(text.data, text.len), "scrape", &set, &err));
+        assert_ok(openmetrics_value(&set, "assay_link_packets", uplink, ARRAY_SIZE(uplink), &value));
+        assert_int_equal(value, 16);
+        assert_ok(openmetrics_value(&set, "assay_class_packets", adas, ARRAY_SIZE(adas), &value));
+        assert_int_equal(value, 8);
         bed_down(&b);
 }
 

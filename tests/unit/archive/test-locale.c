@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 
 #include "archive/csv.h"
-#include "archive/openmetrics.h"
 #include "archive/samples.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -24,7 +23,6 @@ static char *print_all(const struct scratch *scratch, const char *file)
         _cleanup_json_ json_t *value = json_pack("{s:I}", "count", (json_int_t)1234567);
         _cleanup_free_ char *json = json_format(value);
         struct text out = {0};
-        struct openmetrics_writer scrape = {.out = &out};
         const int64_t sample = 1234567;
         struct err err = {0};
         char buf[48];
@@ -33,9 +31,6 @@ static char *print_all(const struct scratch *scratch, const char *file)
         text_add(&out, number_format_scaled(1234567, 1000, 2, buf));
         text_addf(&out, "%d %s", 1234567, json);
         csv_add_field(&out, "15.00");
-        openmetrics_family(&scrape, OPENMETRICS_GAUGE, "a", NULL, "");
-        openmetrics_sample(&scrape, NULL, 0, 1234567);
-        assert_int_equal(openmetrics_end(&scrape, NULL), 0);
 
         assert_int_equal(samples_create(scratch->fd, file, columns, 1, &writer, NULL), 0);
         assert_int_equal(sample_write(samples_writer_base(writer), &sample, NULL), 0);

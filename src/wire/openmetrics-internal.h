@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-#include "archive/openmetrics.h"
+#include "wire/openmetrics.h"
 
 /* What a metric's name is made of after its first character, which is no digit. ":" is reserved for calculated ones. */
 #define OPENMETRICS_NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "archive/openmetrics-internal.h"
+#include "wire/openmetrics-internal.h"
 
 bool openmetrics_name_is_valid(const char *name, bool is_label)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <sys/wait.h>
 
-#include "archive/openmetrics.h"
 #include "base/macro.h"
 #include "tests/fault.h"
 #include "tests/skip.h"
 #include "tests/test.h"
+#include "wire/openmetrics.h"
 
 static const struct openmetrics_label adas[] = {{"zone", "front-left"}, {"slice", "adas"}};
 static const struct openmetrics_label odd[] = {{"slice", "a\"b\\c\nd, e}"}, {"zone", "\xc3\xa4"}};

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "archive/openmetrics-internal.h"
 #include "base/number.h"
+#include "wire/openmetrics-internal.h"
 
 /* A walk over a copy of the scrape: names are cut out of it and texts unescaped in place, so that they need no memory
  * of their own. */
