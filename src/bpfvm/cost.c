@@ -36,53 +36,48 @@ const struct cost_table *cost_default(void)
         return &assumed;
 }
 
-static enum cost_class class_of_alu(uint8_t op)
+static const uint8_t kind_classes[INSN_EXIT + 1] = {
+        [INSN_ALU] = COST_ALU,         [INSN_SWAP] = COST_ALU,      [INSN_LOAD] = COST_LOAD,
+        [INSN_STORE] = COST_STORE,     [INSN_ATOMIC] = COST_ATOMIC, [INSN_WIDE] = COST_ALU,
+        [INSN_JUMP] = COST_JUMP,       [INSN_BRANCH] = COST_JUMP,   [INSN_CALL_HELPER] = COST_CALL,
+        [INSN_CALL_LOCAL] = COST_CALL, [INSN_EXIT] = COST_RETURN,
+};
+
+static const uint8_t alu_classes[ALU_OPS] = {
+        [ALU_MUL] = COST_MULTIPLY, [ALU_DIV] = COST_DIVIDE,  [ALU_MOD] = COST_DIVIDE,
+        [ALU_SDIV] = COST_DIVIDE,  [ALU_SMOD] = COST_DIVIDE,
+};
+
+static inline enum cost_class class_of(const struct insn *insn)
 {
-        switch (op) {
-        case ALU_MUL:
-                return COST_MULTIPLY;
-        case ALU_DIV:
-        case ALU_MOD:
-        case ALU_SDIV:
-        case ALU_SMOD:
-                return COST_DIVIDE;
-        default:
-                return COST_ALU;
-        }
+        return insn->kind == INSN_ALU ? alu_classes[insn->op] : kind_classes[insn->kind];
 }
 
 enum cost_class cost_class_of(const struct insn *insn)
 {
-        switch (insn->kind) {
-        case INSN_ALU:
-                return class_of_alu(insn->op);
-        case INSN_LOAD:
-                return COST_LOAD;
-        case INSN_STORE:
-                return COST_STORE;
-        case INSN_ATOMIC:
-                return COST_ATOMIC;
-        case INSN_JUMP:
-        case INSN_BRANCH:
-                return COST_JUMP;
-        case INSN_CALL_HELPER:
-        case INSN_CALL_LOCAL:
-                return COST_CALL;
-        case INSN_EXIT:
-                return COST_RETURN;
-        default:
-                return COST_ALU;
-        }
+        return class_of(insn);
 }
 
-uint64_t cost_of(const struct cost_table *table, const struct insn *insn)
+uint64_t cost_of_slots(const struct cost_table *table, const struct insn *insns, size_t n)
 {
-        uint64_t ps = table->class_ps[cost_class_of(insn)];
+        uint64_t ps = 0;
 
-        if (insn->kind == INSN_CALL_HELPER) {
-                const struct helper *helper = helper_find((uint64_t)insn->imm);
+        for (size_t i = 0; i < n; i++) {
+                const struct helper *helper;
+
+                if (insns[i].kind == INSN_TAIL)
+                        continue;
+                ps += table->class_ps[class_of(&insns[i])];
+                if (insns[i].kind != INSN_CALL_HELPER)
+                        continue;
+                helper = helper_find((uint64_t)insns[i].imm);
                 if (helper)
                         ps += table->helper_ps[helper_index(helper)];
         }
         return ps;
+}
+
+uint64_t cost_of(const struct cost_table *table, const struct insn *insn)
+{
+        return cost_of_slots(table, insn, 1);
 }

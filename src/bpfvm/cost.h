@@ -43,3 +43,6 @@ const struct cost_table *cost_default(void);
 
 /* cost_of - picoseconds of one instruction: its class, and the helper's own for a known helper's call */
 uint64_t cost_of(const struct cost_table *table, const struct insn *insn);
+
+/* cost_of_slots - picoseconds of @n slots one after the other */
+uint64_t cost_of_slots(const struct cost_table *table, const struct insn *insns, size_t n);

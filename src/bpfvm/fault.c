@@ -37,7 +37,7 @@ static const struct {
         [FAULT_POINTER_ARITH] = {"pointer-arith", "Arithmetic on a pointer other than adding or subtracting a number."},
         [FAULT_POINTER_COMPARE] = {"pointer-compare", "A comparison that would tell the value of a pointer."},
         [FAULT_POINTER_LEAK] = {"pointer-leak", "A pointer would become visible outside the program."},
-        [FAULT_POINTER_PARTIAL] = {"pointer-partial", "Part of a pointer on the stack is read or overwritten."},
+        [FAULT_POINTER_PARTIAL] = {"pointer-partial", "Part of a pointer is read from the stack, or stored."},
         [FAULT_NO_ACCESS] = {"no-access", "The pointer is of a kind that is never accessed directly."},
         [FAULT_RETURN_VALUE] = {"return-value", "The result is not a number of the allowed range."},
         [FAULT_DIVISION] = {"division", "Division or modulo by an immediate zero."},

@@ -42,7 +42,7 @@ enum fault_kind {
         FAULT_POINTER_ARITH,   /* arithmetic on a pointer that is not addition or subtraction of a scalar */
         FAULT_POINTER_COMPARE, /* a comparison of a pointer that would tell its value */
         FAULT_POINTER_LEAK,    /* a pointer reaches the result, a map, the context or a scalar argument */
-        FAULT_POINTER_PARTIAL, /* part of a spilled pointer is read or overwritten */
+        FAULT_POINTER_PARTIAL, /* part of a spilled pointer is read, or part of a pointer stored */
         FAULT_NO_ACCESS,       /* the pointer is of a kind that is never accessed directly (a map handle) */
         FAULT_RETURN_VALUE,    /* the result is not a scalar of the allowed range */
         FAULT_DIVISION,        /* division or modulo by an immediate zero */

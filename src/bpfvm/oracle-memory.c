@@ -187,16 +187,15 @@ static int check_stack_data(struct run *run, const struct oracle_frame *frame, s
         return 0;
 }
 
-/* Stack bytes that are overwritten: no pointer may keep some of its bytes. */
-static int check_stack_overwrite(struct run *run, const struct oracle_frame *frame, size_t first, uint64_t size)
+/* Stack bytes that are overwritten with data: of a pointer that keeps some of its bytes, those are lost. */
+static void overwrite_stack(struct oracle_frame *frame, size_t first, uint64_t size)
 {
         size_t begin = first & ~(size_t)7, end = (first + size + 7) & ~(size_t)7;
 
         for (size_t slot = begin; slot < end; slot += 8)
-                if (frame->states[slot] == STACK_POINTER && (slot < first || slot + 8 > first + size))
-                        return fault_set(run->fault, FAULT_POINTER_PARTIAL, run->slot,
-                                         "overwrites part of the pointer at r10%+d", (int)slot - PROFILE_FRAME_BYTES);
-        return 0;
+                if (frame->states[slot] == STACK_POINTER)
+                        memset(frame->states + slot, STACK_UNINIT, 8);
+        memset(frame->states + first, STACK_DATA, size);
 }
 
 int oracle_load(struct run *run, const struct insn *insn)
@@ -265,14 +264,8 @@ int oracle_store(struct run *run, const struct insn *insn)
                 return r;
         if (value_is_pointer(&value))
                 return store_pointer(run, &a, &value, at);
-        if (frame) {
-                size_t first = (size_t)(at - frame->bytes);
-
-                r = check_stack_overwrite(run, frame, first, insn->size);
-                if (r)
-                        return r;
-                memset(frame->states + first, STACK_DATA, insn->size);
-        }
+        if (frame)
+                overwrite_stack(frame, (size_t)(at - frame->bytes), insn->size);
         memcpy(at, &value.bits, insn->size);
         return 0;
 }

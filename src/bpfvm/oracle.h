@@ -28,9 +28,9 @@
  * - A pointer compares for (in)equality with the immediate 0 in 64 bits; every other comparison is
  * FAULT_POINTER_COMPARE.
  * - Pointers are stored only into the stack, 8 bytes at once (else FAULT_POINTER_PARTIAL), at a multiple of 8 from r10
- *   (else FAULT_ALIGNMENT). Read back whole at the same place they are pointers again; any other read of, or write that
- *   leaves part of, those bytes is FAULT_POINTER_PARTIAL. Storing one elsewhere, by an atomic, or passing one, or
- * memory that holds one, to a helper that wants data is FAULT_POINTER_LEAK.
+ *   (else FAULT_ALIGNMENT). Read back whole at the same place they are pointers again; any other read of those bytes is
+ *   FAULT_POINTER_PARTIAL. Bytes of one that a write leaves are uninitialised. Storing one elsewhere, by an atomic, or
+ *   passing one, or memory that holds one, to a helper that wants data is FAULT_POINTER_LEAK.
  * - A pointer into a frame must not outlive it: returning it, or storing it into an older frame, is FAULT_POINTER_LEAK.
  * - Atomics are aligned to their size (FAULT_ALIGNMENT), and work on the stack and on map values, not on the context
  *   (FAULT_NO_ACCESS). On the stack the bytes have to be initialised. Other accesses may be unaligned.

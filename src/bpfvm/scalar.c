@@ -106,18 +106,20 @@ bool scalar_holds(enum branch_op op, uint64_t a, uint64_t b, unsigned bits)
         return false;
 }
 
-struct scalar scalar_const_at(uint64_t value, unsigned word)
-{
-        return (struct scalar){
-                .tnum = tnum_const(value),
-                .word = range_const(value, word),
-                .half = range_const(value & width_mask(word / 2), word / 2),
-        };
-}
-
 struct scalar scalar_unknown_at(unsigned word)
 {
         return (struct scalar){.tnum = tnum_unknown(word), .word = range_full(word), .half = range_full(word / 2)};
+}
+
+struct scalar scalar_bytes(unsigned n)
+{
+        uint64_t most = width_mask(8 * n);
+
+        return (struct scalar){
+                .tnum = tnum_unknown(8 * n),
+                .word = range_of_unsigned(0, most, 64),
+                .half = range_of_unsigned(0, MIN(most, (uint64_t)UINT32_MAX), 32),
+        };
 }
 
 bool scalar_contains_at(const struct scalar *s, uint64_t value, unsigned word)

@@ -39,8 +39,16 @@ bool scalar_includes(const struct scalar *a, const struct scalar *b);
 /* scalar_equal - whether both say the same */
 bool scalar_equal(const struct scalar *a, const struct scalar *b);
 
+static inline struct scalar scalar_const_at(uint64_t value, unsigned word)
+{
+        return (struct scalar){
+                .tnum = tnum_const(value),
+                .word = range_const(value, word),
+                .half = range_const(value & width_mask(word / 2), word / 2),
+        };
+}
+
 /* The operations for words of @word bits, an even number up to 64; each has its form for 64 below. */
-struct scalar scalar_const_at(uint64_t value, unsigned word);
 struct scalar scalar_unknown_at(unsigned word);
 bool scalar_contains_at(const struct scalar *s, uint64_t value, unsigned word);
 bool scalar_reduce_at(struct scalar *s, unsigned word);
@@ -62,6 +70,9 @@ static inline struct scalar scalar_unknown(void)
         return scalar_unknown_at(64);
 }
 
+/* scalar_bytes - any number of @n bytes (1, 2, 4, 8), zero-extended */
+struct scalar scalar_bytes(unsigned n);
+
 static inline bool scalar_contains(const struct scalar *s, uint64_t value)
 {
         return scalar_contains_at(s, value, 64);
@@ -79,6 +90,34 @@ static inline bool scalar_reduce(struct scalar *s)
 static inline void scalar_alu(struct scalar *dst, enum alu_op op, const struct scalar *src, bool low)
 {
         scalar_alu_at(dst, op, src, low, 64);
+}
+
+/* scalar_set - @s becomes a known word; in place, since most of what programs compute in a row is known */
+static inline void scalar_set(struct scalar *s, uint64_t value)
+{
+        uint32_t low = (uint32_t)value;
+
+        s->tnum = tnum_const(value);
+        s->word.umin = s->word.umax = value;
+        s->word.smin = s->word.smax = (int64_t)value;
+        s->half.umin = s->half.umax = low;
+        s->half.smin = s->half.smax = (int32_t)low;
+}
+
+/* scalar_alu_const - as scalar_alu(), with a known word; quick where @dst is known too */
+static inline void scalar_alu_const(struct scalar *dst, enum alu_op op, uint64_t operand, bool low)
+{
+        unsigned bits = low ? 32 : 64;
+        struct scalar src;
+
+        if (scalar_is_const(dst)) {
+                uint64_t mask = width_mask(bits);
+
+                scalar_set(dst, scalar_compute(op, dst->tnum.value & mask, operand & mask, bits));
+                return;
+        }
+        src = scalar_const(operand);
+        scalar_alu(dst, op, &src, low);
 }
 
 /* scalar_zero_extend - keep the low @from bits */

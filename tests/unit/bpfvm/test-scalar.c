@@ -22,7 +22,7 @@
 static struct scalar *all;
 static uint16_t *sets;
 static size_t n_all;
-static size_t stride = 29, first_pair;
+static size_t stride = 97, first_pair;
 
 /* Words in each interval and in each tristate number, so that the set of a scalar is a meeting of five of them. */
 static uint16_t unsigned_sets[SIZE][SIZE], signed_sets[SIZE][SIZE], tnum_sets[SIZE][SIZE];

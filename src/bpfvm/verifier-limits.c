@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/macro.h"
+#include "bpfvm/verifier-internal.h"
+
+/* Work that one call of a function may be, with all that it calls. Sums stick at the end of their range. */
+struct work {
+        uint64_t insns, edges, contexts;
+};
+
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+        uint64_t sum;
+
+        return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+        uint64_t product;
+
+        return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/* How often a block may be gone through for one call of its function: once, and in each loop around it once for each
+ * time that the loop's head may grow, and once when it has settled. */
+static uint64_t passes(const struct verifier *v, uint32_t block)
+{
+        uint32_t loop = v->loops ? v->loops->loop_of[block] : LOOP_NONE;
+
+        return loop == LOOP_NONE ? 1 : 1 + UINT64_C(1) * v->loops->loops[loop].depth * (LOOP_PASSES + 1);
+}
+
+static uint32_t count_insns(const struct program *program, const struct cfg_block *block)
+{
+        uint32_t n = 0;
+
+        for (uint32_t slot = block->start; slot < block->end; slot++)
+                n += program->insns[slot].kind != INSN_TAIL;
+        return n;
+}
+
+/* Edges where states are compared: to the blocks behind, into a function and out of it. */
+static uint32_t count_edges(const struct program *program, const struct cfg_block *block)
+{
+        uint8_t kind = program->insns[block->last].kind;
+
+        return (block->next[0] != CFG_NONE) + (block->next[1] != CFG_NONE) + (kind == INSN_CALL_LOCAL) +
+               (kind == INSN_EXIT);
+}
+
+static struct work work_of(const struct verifier *v, const struct work *subs, uint32_t sub)
+{
+        struct work work = {.contexts = 1};
+        uint32_t first = v->cfg->subs[sub].first_rank;
+
+        for (uint32_t i = first; i < first + v->cfg->subs[sub].n_blocks; i++) {
+                const struct cfg_block *block = &v->cfg->blocks[v->cfg->order[i]];
+                const struct insn *last = &v->program->insns[block->last];
+                uint64_t insns = count_insns(v->program, block), edges = count_edges(v->program, block);
+                uint64_t n = passes(v, v->cfg->order[i]);
+
+                if (last->kind == INSN_CALL_LOCAL) {
+                        const struct work *callee = &subs[v->cfg->blocks[v->cfg->block_of[last->target]].sub];
+
+                        insns = add_up(insns, callee->insns);
+                        edges = add_up(edges, callee->edges);
+                        work.contexts = add_up(work.contexts, callee->contexts);
+                }
+                work.insns = add_up(work.insns, times(n, insns));
+                work.edges = add_up(work.edges, times(n, edges));
+        }
+        return work;
+}
+
+static int check_work(struct verifier *v)
+{
+        _cleanup_free_ struct work *subs = calloc(v->cfg->n_subs, sizeof(*subs));
+        const struct work *all;
+
+        if (!subs)
+                return err_set_nomem(v->err);
+        for (uint32_t i = 0; i < v->cfg->n_subs; i++)
+                subs[v->cfg->sub_order[i]] = work_of(v, subs, v->cfg->sub_order[i]);
+        all = &subs[0];
+        v->verdict->contexts = (uint32_t)MIN(all->contexts, (uint64_t)UINT32_MAX);
+        v->verdict->transfers_bound = times(all->insns, v->disjuncts);
+        v->verdict->comparisons_bound = times(all->edges, (uint64_t)v->disjuncts * v->disjuncts);
+        if (all->contexts > VERIFIER_CONTEXTS_MAX)
+                return verifier_refuse(v, FAULT_STATE_LIMIT, FAULT_NO_SLOT,
+                                       "%" PRIu64 " chains of calls; at most %d are gone through", all->contexts,
+                                       VERIFIER_CONTEXTS_MAX);
+        return 0;
+}
+
+static int check_maps(struct verifier *v, const struct profile *profile)
+{
+        const struct program *program = v->program;
+
+        if (program->n_maps > profile->max_maps)
+                return verifier_refuse(v, FAULT_MAP_LIMIT, FAULT_NO_SLOT,
+                                       "%" PRIu32 " maps; profile %s allows %" PRIu32, program->n_maps, profile->name,
+                                       profile->max_maps);
+        for (uint32_t i = 0; i < program->n_maps; i++)
+                if (map_bytes(&program->maps[i]) > profile->max_map_bytes)
+                        return verifier_refuse(v, FAULT_MAP_LIMIT, FAULT_NO_SLOT,
+                                               "map %s takes %" PRIu64 " bytes; profile %s allows %" PRIu64,
+                                               program->maps[i].name, map_bytes(&program->maps[i]), profile->name,
+                                               profile->max_map_bytes);
+        return 0;
+}
+
+int verifier_limits(struct verifier *v)
+{
+        const struct profile *profile = v->options->profile;
+        int r;
+
+        if (v->program->n_insns > profile->max_slots)
+                return verifier_refuse(v, FAULT_INSN_LIMIT, FAULT_NO_SLOT,
+                                       "%" PRIu32 " slots; profile %s allows %" PRIu32, v->program->n_insns,
+                                       profile->name, profile->max_slots);
+        if (v->cfg->n_back_edges > 0 && !profile->allows_loops) {
+                const struct cfg_edge *edge = &v->cfg->back_edges[0];
+
+                return verifier_refuse(v, FAULT_LOOP, v->cfg->blocks[edge->from].last,
+                                       "leads back to slot %" PRIu32 "; profile %s allows no loops",
+                                       v->cfg->blocks[edge->to].start, profile->name);
+        }
+        r = check_maps(v, profile);
+        return r ? r : check_work(v);
+}
