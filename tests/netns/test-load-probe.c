@@ -14,22 +14,6 @@
 #define RATE_HZ     200
 #define PATIENCE_NS NSEC_PER_SEC
 
-static int set_up(void **state)
-{
-        struct pair *p = malloc(sizeof(*p));
-
-        pair_up(p, 1);
-        *state = p;
-        return 0;
-}
-
-static int tear_down(void **state)
-{
-        pair_down(*state);
-        free(*state);
-        return 0;
-}
-
 static struct probe *make_probe(const union address *peer, struct probe_config config)
 {
         struct probe *probe;
@@ -397,13 +381,13 @@ static void test_foreign_reflector(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_clean, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_wrap, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_unreachable, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_stopped, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_relay, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_foreign_reflector, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_clean, pair_set_up, pair_tear_down),
+                cmocka_unit_test_setup_teardown(test_wrap, pair_set_up, pair_tear_down),
+                cmocka_unit_test_setup_teardown(test_refused, pair_set_up, pair_tear_down),
+                cmocka_unit_test_setup_teardown(test_unreachable, pair_set_up, pair_tear_down),
+                cmocka_unit_test_setup_teardown(test_stopped, pair_set_up, pair_tear_down),
+                cmocka_unit_test_setup_teardown(test_relay, pair_set_up, pair_tear_down),
+                cmocka_unit_test_setup_teardown(test_foreign_reflector, pair_set_up, pair_tear_down),
         };
         struct err err = {0};
 
