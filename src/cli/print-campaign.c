@@ -2,11 +2,11 @@
 #include "cli/print-campaign.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/macro.h"
 #include "base/number.h"
+#include "cli/print.h"
 #include "cli/table.h"
 #include "evidence/quantity.h"
 #include "stats/bounds.h"
@@ -21,11 +21,6 @@ static const char *string_of(const json_t *object, const char *key)
 static int64_t integer_of(const json_t *object, const char *key)
 {
         return json_integer_value(json_object_get(object, key));
-}
-
-static void add_visible(struct text *out, const char *outside)
-{
-        text_add_visible(out, outside, strlen(outside));
 }
 
 /* A value that may be "lost". False if @json is neither. */
@@ -243,7 +238,7 @@ static void add_rule_clusters(struct text *out, const json_t *rule)
         json_array_foreach(json_object_get(rule, "clusters"), i, cell)
         {
                 text_add(out, "\n        clusters of ");
-                add_visible(out, string_of(cell, "cell"));
+                print_visible(out, string_of(cell, "cell"));
                 json_array_foreach(json_object_get(cell, "clusters"), k, cluster)
                 {
                         text_addf(out, "%s %" PRId64 " rounds", k > 0 ? "," : ":", integer_of(cluster, "rounds"));
@@ -291,13 +286,13 @@ static void add_rules(struct text *out, const json_t *rules, bool is_control)
         json_array_foreach(rules, i, rule)
         {
                 text_add(out, "    ");
-                add_visible(out, string_of(rule, "text"));
+                print_visible(out, string_of(rule, "text"));
                 text_add(out, json_is_true(json_object_get(rule, "advisory")) ? " (advisory)\n" : "\n");
                 add_numbers(out, rule, is_control);
                 text_add(out, "        ");
-                add_visible(out, string_of(rule, "outcome"));
+                print_visible(out, string_of(rule, "outcome"));
                 text_add(out, ": ");
-                add_visible(out, string_of(rule, "reason"));
+                print_visible(out, string_of(rule, "reason"));
                 text_add(out, "\n");
         }
 }
@@ -310,10 +305,10 @@ static void add_controls(struct text *out, const json_t *verdict)
         json_array_foreach(json_object_get(verdict, "controls"), i, control)
         {
                 text_add(out, "\ncontrol ");
-                add_visible(out, string_of(control, "arm"));
+                print_visible(out, string_of(control, "arm"));
                 text_add(out, streq(string_of(control, "kind"), "harm") ? ", which has to show harm: "
                                                                         : ", which has to show nothing: ");
-                add_visible(out, string_of(control, "outcome"));
+                print_visible(out, string_of(control, "outcome"));
                 text_add(out, "\n");
                 add_rules(out, json_object_get(control, "rules"), true);
         }
@@ -327,15 +322,15 @@ static void add_hypotheses(struct text *out, const json_t *verdict)
         json_array_foreach(json_object_get(verdict, "hypotheses"), i, hypothesis)
         {
                 text_add(out, "\n");
-                add_visible(out, string_of(hypothesis, "hypothesis"));
+                print_visible(out, string_of(hypothesis, "hypothesis"));
                 text_add(out, ": ");
-                add_visible(out, string_of(hypothesis, "claim"));
+                print_visible(out, string_of(hypothesis, "claim"));
                 text_add(out, "\n");
                 add_rules(out, json_object_get(hypothesis, "rules"), false);
                 text_add(out, "  => ");
-                add_visible(out, string_of(hypothesis, "outcome"));
+                print_visible(out, string_of(hypothesis, "outcome"));
                 text_add(out, ": ");
-                add_visible(out, string_of(hypothesis, "reason"));
+                print_visible(out, string_of(hypothesis, "reason"));
                 text_add(out, "\n");
         }
 }
@@ -349,17 +344,15 @@ static void add_left_out(struct text *out, const json_t *summary, const json_t *
         json_array_foreach(json_object_get(summary, "invalid"), i, item)
         {
                 text_add(out, i == 0 ? "\nInvalid trials, which enter no number\n  " : "  ");
-                add_visible(out, string_of(item, "trial"));
+                print_visible(out, string_of(item, "trial"));
                 text_add(out, ": ");
-                add_visible(out, string_of(item, "reason"));
+                print_visible(out, string_of(item, "reason"));
                 text_add(out, "\n");
         }
         json_array_foreach(json_object_get(verdict, "unjudged"), i, item)
         {
-                const char *text = json_string_value(item);
-
                 text_add(out, i == 0 ? "\nNot judged in this run\n  " : "  ");
-                add_visible(out, text ? text : "");
+                print_visible(out, json_string_value(item));
                 text_add(out, "\n");
         }
 }
@@ -378,7 +371,7 @@ static void add_campaign(struct text *out, const json_t *summary, const json_t *
         json_array_foreach(json_object_get(campaign, "reasons"), i, reason)
         {
                 text_add(out, "  ");
-                add_visible(out, json_is_string(reason) ? json_string_value(reason) : "");
+                print_visible(out, json_string_value(reason));
                 text_add(out, "\n");
         }
 }
@@ -393,7 +386,7 @@ void print_campaign_text(struct text *out, const char *archive, const char *seri
         add_controls(out, verdict);
         add_hypotheses(out, verdict);
         text_add(out, "\narchive: ");
-        add_visible(out, archive);
+        print_visible(out, archive);
         text_add(out, "\n");
 }
 
@@ -402,20 +395,11 @@ int print_campaign(const char *archive, const json_t *summary, const json_t *ver
         _cleanup_text_ struct text out = {0};
 
         print_campaign_text(&out, archive, NULL, summary, verdict);
-        if (out.failed)
-                return err_set_nomem(err);
-        fputs(out.data, stdout);
-        return 0;
+        return print_text(&out, err);
 }
 
 int print_campaign_json(const char *archive, const json_t *summary, const json_t *verdict, struct err *err)
 {
-        _cleanup_json_ json_t *json =
-                json_pack("{s:s, s:O, s:O}", "archive", archive, "summary", summary, "verdict", verdict);
-        _cleanup_free_ char *text = json ? json_format(json) : NULL;
-
-        if (!text)
-                return err_set_nomem(err);
-        fputs(text, stdout);
-        return 0;
+        return print_json(json_pack("{s:s, s:O, s:O}", "archive", archive, "summary", summary, "verdict", verdict),
+                          err);
 }

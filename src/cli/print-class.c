@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/print-class.h"
 
-#include <string.h>
-
-static void add_visible(struct text *out, const char *outside)
-{
-        text_add_visible(out, outside ? outside : "", outside ? strlen(outside) : 0);
-}
+#include "cli/print.h"
 
 void print_class_text(struct text *out, enum evidence_class class, const json_t *reasons)
 {
@@ -17,9 +12,9 @@ void print_class_text(struct text *out, enum evidence_class class, const json_t 
         json_array_foreach(reasons, i, reason)
         {
                 text_add(out, "  ");
-                add_visible(out, json_string_value(json_object_get(reason, "class")));
+                print_visible(out, json_string_value(json_object_get(reason, "class")));
                 text_add(out, ": ");
-                add_visible(out, json_string_value(json_object_get(reason, "reason")));
+                print_visible(out, json_string_value(json_object_get(reason, "reason")));
                 text_add(out, "\n");
         }
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "archive/archive.h"
 #include "cli/print-campaign.h"
 #include "cli/print-class.h"
+#include "cli/print.h"
 #include "cli/verbs.h"
 #include "config/node.h"
 #include "evidence/class.h"
@@ -72,8 +71,7 @@ static int frozen_load(const char *path, struct frozen *f, struct err *err)
 
 static void add_scalar(struct text *out, const struct node *node)
 {
-        if (node && node->scalar)
-                text_add_visible(out, node->scalar, strlen(node->scalar));
+        print_visible(out, node ? node->scalar : NULL);
 }
 
 static void add_title(struct text *out, const struct node *manifest)
@@ -105,23 +103,13 @@ static int print(const struct frozen *f, const char *path, const char *series, s
         print_campaign_text(&out, path, series, f->summary, f->verdict);
         print_class_text(&out, f->class, f->reasons);
         add_caveats(&out, f->manifest);
-        if (out.failed)
-                return err_set_nomem(err);
-        fputs(out.data, stdout);
-        return 0;
+        return print_text(&out, err);
 }
 
-static int print_json(const struct frozen *f, const char *path, struct err *err)
+static json_t *to_json(const struct frozen *f, const char *path)
 {
-        _cleanup_json_ json_t *json =
-                json_pack("{s:s, s:O, s:O, s:s, s:O}", "archive", path, "summary", f->summary, "verdict", f->verdict,
-                          "class", class_name(f->class), "reasons", f->reasons);
-        _cleanup_free_ char *text = json ? json_format(json) : NULL;
-
-        if (!text)
-                return err_set_nomem(err);
-        fputs(text, stdout);
-        return 0;
+        return json_pack("{s:s, s:O, s:O, s:s, s:O}", "archive", path, "summary", f->summary, "verdict", f->verdict,
+                         "class", class_name(f->class), "reasons", f->reasons);
 }
 
 static int run(const void *opts, int argc, char **argv, struct err *err)
@@ -133,7 +121,7 @@ static int run(const void *opts, int argc, char **argv, struct err *err)
         r = frozen_load(argv[0], &frozen, err);
         if (r < 0)
                 return r;
-        return o->json ? print_json(&frozen, argv[0], err) : print(&frozen, argv[0], o->series, err);
+        return o->json ? print_json(to_json(&frozen, argv[0]), err) : print(&frozen, argv[0], o->series, err);
 }
 
 const struct verb verb_show = {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "archive/archive.h"
 #include "base/number.h"
 #include "campaign/kinds.h"
 #include "cli/print-class.h"
+#include "cli/print.h"
 #include "cli/verbs.h"
 #include "evidence/verify.h"
 
@@ -22,11 +21,6 @@ static const struct option options[] = {
         {0},
 };
 
-static void add_visible(struct text *out, const char *outside)
-{
-        text_add_visible(out, outside, strlen(outside));
-}
-
 static void add_bag(struct text *out, const struct bag_report *bag)
 {
         char megabytes[48];
@@ -36,10 +30,10 @@ static void add_bag(struct text *out, const struct bag_report *bag)
                   bag->n_faults == 0 ? "all agree" : "not all agree");
         for (size_t i = 0; i < bag->n_faults; i++) {
                 text_addf(out, "  %s: ", bag_fault_name(bag->faults[i].kind));
-                add_visible(out, bag->faults[i].path);
+                print_visible(out, bag->faults[i].path);
                 if (bag->faults[i].detail && bag->faults[i].detail[0]) {
                         text_add(out, " (");
-                        add_visible(out, bag->faults[i].detail);
+                        print_visible(out, bag->faults[i].detail);
                         text_add(out, ")");
                 }
                 text_add(out, "\n");
@@ -54,15 +48,15 @@ static void add_differences(struct text *out, const struct differences *d)
                               : "plan, summary and verdict: made again, they are not what is frozen\n");
         for (size_t i = 0; i < d->n; i++) {
                 text_add(out, "  ");
-                add_visible(out, d->items[i].file);
+                print_visible(out, d->items[i].file);
                 if (d->items[i].path[0]) {
                         text_add(out, ": ");
-                        add_visible(out, d->items[i].path);
+                        print_visible(out, d->items[i].path);
                 }
                 text_add(out, "\n    frozen: ");
-                add_visible(out, d->items[i].frozen);
+                print_visible(out, d->items[i].frozen);
                 text_add(out, "\n    again:  ");
-                add_visible(out, d->items[i].again);
+                print_visible(out, d->items[i].again);
                 text_add(out, "\n");
         }
         if (d->n_all > d->n)
@@ -76,12 +70,9 @@ static int print(const char *path, const struct verify_report *report, struct er
         add_bag(&out, &report->bag);
         add_differences(&out, &report->differences);
         print_class_text(&out, report->class, report->reasons);
-        add_visible(&out, path);
+        print_visible(&out, path);
         text_add(&out, verify_passed(report) ? ": verified\n" : ": NOT VERIFIED\n");
-        if (out.failed)
-                return err_set_nomem(err);
-        fputs(out.data, stdout);
-        return 0;
+        return print_text(&out, err);
 }
 
 static json_t *faults_to_json(const struct bag_report *bag)
@@ -91,7 +82,7 @@ static json_t *faults_to_json(const struct bag_report *bag)
         for (size_t i = 0; i < bag->n_faults; i++) {
                 _cleanup_text_ struct text path = {0};
 
-                add_visible(&path, bag->faults[i].path);
+                print_visible(&path, bag->faults[i].path);
                 if (path.failed ||
                     json_array_append_new(array,
                                           json_pack("{s:s, s:s, s:s}", "kind", bag_fault_name(bag->faults[i].kind),
@@ -114,21 +105,14 @@ static json_t *differences_to_json(const struct differences *d)
         return TAKE_PTR(array);
 }
 
-static int print_json(const char *path, const struct verify_report *report, struct err *err)
+static json_t *to_json(const char *path, const struct verify_report *report)
 {
-        _cleanup_json_ json_t *json =
-                json_pack("{s:s, s:b, s:I, s:I, s:o, s:I, s:o, s:s, s:O}", "archive", path, "verified",
-                          verify_passed(report), "files", (json_int_t)report->bag.files, "bytes",
-                          (json_int_t)report->bag.bytes, "faults", faults_to_json(&report->bag), "n_differences",
-                          (json_int_t)report->differences.n_all, "differences",
-                          differences_to_json(&report->differences), "class", class_name(report->class), "reasons",
-                          report->reasons);
-        _cleanup_free_ char *text = json ? json_format(json) : NULL;
-
-        if (!text)
-                return err_set_nomem(err);
-        fputs(text, stdout);
-        return 0;
+        return json_pack("{s:s, s:b, s:I, s:I, s:o, s:I, s:o, s:s, s:O}", "archive", path, "verified",
+                         verify_passed(report), "files", (json_int_t)report->bag.files, "bytes",
+                         (json_int_t)report->bag.bytes, "faults", faults_to_json(&report->bag), "n_differences",
+                         (json_int_t)report->differences.n_all, "differences",
+                         differences_to_json(&report->differences), "class", class_name(report->class), "reasons",
+                         report->reasons);
 }
 
 static int run(const void *opts, int argc, char **argv, struct err *err)
@@ -142,7 +126,7 @@ static int run(const void *opts, int argc, char **argv, struct err *err)
         if (r >= 0)
                 r = verify_archive(archive, kinds_all(), &report, err);
         if (r >= 0)
-                r = o->json ? print_json(argv[0], &report, err) : print(argv[0], &report, err);
+                r = o->json ? print_json(to_json(argv[0], &report), err) : print(argv[0], &report, err);
         if (r < 0)
                 return r;
         return verify_passed(&report) ? 0 : EXIT_INTEGRITY;
