@@ -217,6 +217,26 @@ static void test_invalid_trial_and_extra_round(void **state)
         assert_int_equal(number(s, "cells.0.series.rtt.p99_ns.rounds"), 8);
 }
 
+/* Each extra round takes one place, the first whole one the first place. */
+static void test_extra_rounds_take_one_place_each(void **state)
+{
+        struct fixture *f = *state;
+        _cleanup_json_ json_t *s = NULL;
+
+        make_rounds(f, 1, 5);
+        make(f,
+             (struct made){.cell = "a/idle", .round = 6, .rtt_ns = 1000}); /* its b, and rounds 7 and 8, were not run */
+        make(f, (struct made){.cell = "a/idle", .extra = 1, .rtt_ns = 1000}); /* not whole either */
+        make(f, (struct made){.cell = "a/idle", .extra = 2, .rtt_ns = 2000});
+        make(f, (struct made){.cell = "b/idle", .extra = 2, .rtt_ns = 2000});
+        s = summarise(f);
+        assert_int_equal(number(s, "rounds.counted"), 6);
+        assert_int_equal(number(s, "cells.0.trials.5.position"), 6);
+        assert_int_equal(number(s, "cells.0.trials.5.extra"), 2);
+        assert_int_equal(number(s, "cells.0.trials.6.position"), 0);
+        assert_int_equal(number(s, "cells.0.trials.7.position"), 0);
+}
+
 static void test_rounds_that_are_lacking(void **state)
 {
         struct fixture *f = *state;
@@ -303,6 +323,37 @@ static void test_background(void **state)
         assert_int_equal(number(s, "cells.0.background.noise.delivered_bps"), 500000000);
         assert_int_equal(number(s, "cells.0.background.noise.dropped_packets"), 8 * 17);
         assert_int_equal(json_object_size(at(s, "cells.1.background")), 0);
+}
+
+static void test_background_of_rounds_that_count(void **state)
+{
+        static const char load[] = "{\"background\": {\"noise\": {\"dropped_packets\": 1}}}";
+        struct fixture *f = *state;
+        _cleanup_json_ json_t *s = NULL;
+
+        for (int r = 1; r <= 8; r++) {
+                make(f, (struct made){.cell = "a/idle", .round = r, .rtt_ns = 1000, .patch = load});
+                if (r < 8)
+                        make(f, (struct made){.cell = "b/idle", .round = r, .rtt_ns = 1000});
+        }
+        s = summarise(f);
+        assert_int_equal(number(s, "cells.0.background.noise.dropped_packets"), 7);
+}
+
+/* Where one round has no value, no median is made of the others. */
+static void test_a_round_without_value(void **state)
+{
+        struct fixture *f = *state;
+        _cleanup_json_ json_t *s = NULL;
+
+        make_rounds(f, 1, 7);
+        make(f, (struct made){.cell = "a/idle", .round = 8, .patch = "{\"counts\": {\"warmup_slots\": 100}}"});
+        make(f, (struct made){.cell = "b/idle", .round = 8, .rtt_ns = 1000});
+        s = summarise(f);
+        assert_int_equal(number(s, "cells.0.series.rtt.p99_ns.rounds"), 7); /* 220 of 299 */
+        assert_null(at(s, "cells.0.series.rtt.p99_ns.median"));
+        assert_int_equal(number(s, "cells.0.series.rtt.p95_ns.rounds"), 8);
+        assert_non_null(at(s, "cells.0.series.rtt.p95_ns.median"));
 }
 
 static void test_counts(void **state)
@@ -423,12 +474,15 @@ int main(void)
                 TEST(test_cells_and_rounds),
                 TEST(test_losses),
                 TEST(test_invalid_trial_and_extra_round),
+                TEST(test_extra_rounds_take_one_place_each),
                 TEST(test_rounds_that_are_lacking),
                 TEST(test_no_trials),
                 TEST(test_warmup_rounds_are_left_out),
                 TEST(test_skipped_cells),
                 TEST(test_disputed),
                 TEST(test_background),
+                TEST(test_background_of_rounds_that_count),
+                TEST(test_a_round_without_value),
                 TEST(test_counts),
                 TEST(test_clusters_have_no_median),
                 TEST(test_round_value),

@@ -499,6 +499,20 @@ static void test_campaigns_that_fail(void **state)
         expect(&many, "fails", "fails", 3);
 }
 
+/* Each campaign has the noise of its own: in the first one the same differs from itself by more than the rule's bound.
+ */
+static void test_floor_of_a_campaign(void **state)
+{
+        _cleanup_fixture_ struct fixture f = campaigns_with(4);
+        const json_t *tally;
+
+        SET_P99(&f, "same/idle", 50000, 50000, 100000, 100000, 100000, 100000, 250000, 250000);
+        expect(&f, "holds", "holds", 0);
+        tally = json_object_get(rule(&f, 0), "campaigns");
+        assert_int_equal(number_of(tally, "failed"), 3);
+        assert_int_equal(number_of(tally, "inconclusive"), 1);
+}
+
 /* An outcome does not depend on what came before it, and neither do the bytes. */
 static void test_is_a_pure_function(void **state)
 {
@@ -544,6 +558,7 @@ int main(void)
                 cmocka_unit_test(test_advisory_decides_nothing),
                 cmocka_unit_test(test_one_failing_rule_fails_the_hypothesis),
                 cmocka_unit_test(test_campaigns_that_fail),
+                cmocka_unit_test(test_floor_of_a_campaign),
                 cmocka_unit_test(test_is_a_pure_function),
         };
 
