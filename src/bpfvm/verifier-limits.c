@@ -112,6 +112,24 @@ static int check_maps(struct verifier *v, const struct profile *profile)
         return 0;
 }
 
+/* Immediates that mean nothing a program can want. The encoding allows them, and registers may hold the same: division
+ * by zero gives 0, and amounts of shifts are taken modulo the width. */
+static int check_immediates(struct verifier *v)
+{
+        for (uint32_t slot = 0; slot < v->program->n_insns; slot++) {
+                const struct insn *insn = &v->program->insns[slot];
+
+                if (insn->kind != INSN_ALU || !(insn->flags & INSN_IMM))
+                        continue;
+                if (insn->imm == 0 && insn->op >= ALU_DIV && insn->op <= ALU_SMOD)
+                        return verifier_refuse(v, FAULT_DIVISION, slot, "divides by 0");
+                if (insn->op >= ALU_LSH && insn->op <= ALU_ARSH && (uint64_t)insn->imm >= insn->size * 8u)
+                        return verifier_refuse(v, FAULT_SHIFT, slot, "shifts by %" PRIi64 "; the operand has %u bits",
+                                               insn->imm, insn->size * 8u);
+        }
+        return 0;
+}
+
 int verifier_limits(struct verifier *v)
 {
         const struct profile *profile = v->options->profile;
@@ -128,6 +146,8 @@ int verifier_limits(struct verifier *v)
                                        "leads back to slot %" PRIu32 "; profile %s allows no loops",
                                        v->cfg->blocks[edge->to].start, profile->name);
         }
-        r = check_maps(v, profile);
+        r = check_immediates(v);
+        if (r == 0)
+                r = check_maps(v, profile);
         return r ? r : check_work(v);
 }

@@ -8,6 +8,7 @@
  *   maps    one a line: kind name key_size value_size max_entries [ro]
  *   result  r0 at the end, a number
  *   fault   kind of the fault, and the slot unless it has none: what decoder, graph or checking interpreter must say
+ *   profile what the verifier is to check for; "full" without it
  *   needs   words that the harness understands; "loops": the program has some
  */
 
@@ -25,15 +26,15 @@
 struct case_file {
         char path[512];
         char *text;
-        char *sections[8]; /* asm, mem, maps, result, fault, needs: into text; NULL where absent */
+        char *sections[8]; /* by CASE_*, into text; NULL where absent */
         uint8_t *mem;
         size_t mem_len;
         struct object *object;
 };
 
-enum { CASE_ASM, CASE_MEM, CASE_MAPS, CASE_RESULT, CASE_FAULT, CASE_NEEDS, CASE_SECTIONS };
+enum { CASE_ASM, CASE_MEM, CASE_MAPS, CASE_RESULT, CASE_FAULT, CASE_NEEDS, CASE_PROFILE, CASE_SECTIONS };
 
-static const char *const case_sections[CASE_SECTIONS] = {"asm", "mem", "maps", "result", "fault", "needs"};
+static const char *const case_sections[CASE_SECTIONS] = {"asm", "mem", "maps", "result", "fault", "needs", "profile"};
 
 static void case_split(struct case_file *c)
 {
@@ -87,7 +88,7 @@ static uint32_t case_maps(struct case_file *c, struct map_def *maps, uint32_t ma
 
 static void case_load(struct case_file *c, const char *path)
 {
-        struct map_def maps[8];
+        struct map_def maps[32];
         _cleanup_free_ uint8_t *slots = NULL;
         struct err err = {0};
         struct fault fault = {0};
