@@ -165,25 +165,29 @@ bool text_is_utf8(const void *data, size_t len)
         return text_utf8_prefix(data, len) == len;
 }
 
-/* The edit distance of Levenshtein, for words under 64 letters. */
+#define WORD_MAX 64
+
+/* Letters to insert, remove, replace, or swap with their neighbour (optimal string alignment), for words under
+ * WORD_MAX. Row i of the table is about the first i letters of @a; the last three rows are kept. */
 static size_t edit_distance(const char *a, const char *b)
 {
-        size_t row[64], n = strlen(b);
+        size_t rows[3][WORD_MAX], n = strlen(b), i;
 
         for (size_t j = 0; j <= n; j++)
-                row[j] = j;
-        for (size_t i = 0; a[i]; i++) {
-                size_t diagonal = row[0];
+                rows[0][j] = j;
+        for (i = 1; a[i - 1]; i++) {
+                size_t *row = rows[i % 3], *above = rows[(i - 1) % 3], *two_above = rows[(i + 1) % 3];
 
-                row[0] = i + 1;
-                for (size_t j = 0; j < n; j++) {
-                        size_t above = row[j + 1], change = diagonal + (a[i] != b[j]), insert = MIN(above, row[j]) + 1;
+                row[0] = i;
+                for (size_t j = 1; j <= n; j++) {
+                        size_t replace = above[j - 1] + (a[i - 1] != b[j - 1]), one = MIN(above[j], row[j - 1]) + 1;
 
-                        row[j + 1] = MIN(insert, change);
-                        diagonal = above;
+                        row[j] = MIN(replace, one);
+                        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                                row[j] = MIN(row[j], two_above[j - 2] + 1);
                 }
         }
-        return row[n];
+        return rows[(i - 1) % 3][n];
 }
 
 const char *text_nearest(const char *word, const char *const *candidates, size_t n)
@@ -191,10 +195,10 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
         size_t len = strlen(word), best = (len < 6 ? 1 : len / 3) + 1;
         const char *nearest = NULL;
 
-        if (len >= 64)
+        if (len >= WORD_MAX)
                 return NULL;
         for (size_t i = 0; i < n; i++) {
-                size_t distance = strlen(candidates[i]) < 64 ? edit_distance(word, candidates[i]) : best;
+                size_t distance = strlen(candidates[i]) < WORD_MAX ? edit_distance(word, candidates[i]) : best;
 
                 if (distance < best) {
                         best = distance;

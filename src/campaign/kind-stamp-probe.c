@@ -215,7 +215,11 @@ static int stamp_probe_start(struct workload *w, int64_t start_ns, struct err *e
         int r;
 
         r = child_go(&s->reflector_child, start_ns, err);
-        return r < 0 ? r : child_go(&s->probe_child, start_ns, err);
+        if (r < 0)
+                err_prefix(err, "the reflector");
+        else if ((r = child_go(&s->probe_child, start_ns, err)) < 0)
+                err_prefix(err, "the probe");
+        return r;
 }
 
 static int stamp_probe_event_fd(const struct workload *w)
@@ -266,6 +270,9 @@ static int stamp_probe_collect(struct workload *w, struct sample_writer *out, st
         struct slots_counts all;
         int r;
 
+        if (probe_notes(s->probe)->is_realtime_stepped)
+                return err_set(err, ERR_ENVIRONMENT, ECANCELED,
+                               "the real-time clock was set during the trial, and kernel stamps are taken of it");
         r = slots_write(slots, out, err);
         if (r < 0)
                 return r;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "campaign/finish.h"
 #include "campaign/kinds.h"
 #include "campaign/lock.h"
@@ -122,7 +123,9 @@ static int write_environment(struct campaign *c, const char *path, struct err *e
         if (r < 0)
                 return r;
         both = json_pack("{s:i, s:O, s:O}", "assay", 1, "stable", stable, "volatile", fleeting);
-        if (!both)
+        if (!both || json_object_set_new(stable, "assay",
+                                         json_pack("{s:s, s:s, s:b}", "version", version_number(), "commit",
+                                                   version_commit(), "modified", version_is_modified())) < 0)
                 return err_set_nomem(err);
         return archive_write_json(c->archive, path, both, err);
 }

@@ -18,6 +18,8 @@
 #define POLL_MS         100
 #define BACKGROUNDS_MAX 16
 
+#define NO_PROOF "no proof was taken"
+
 struct background {
         const char *name;
         struct workload *workload;
@@ -77,9 +79,22 @@ static void running_done(struct running *t)
                 close(t->dirfd);
 }
 
+/* CLOCK_REALTIME less CLOCK_MONOTONIC. Of several readings the one between the two closest readings of the other clock
+ * counts, so that being put aside in between does not look like a step of the clock. */
 static int64_t clock_offset_ns(void)
 {
-        return clock_now_ns(CLOCK_REALTIME) - clock_now_ns(CLOCK_MONOTONIC);
+        int64_t best_gap = INT64_MAX, offset = 0;
+
+        for (unsigned i = 0; i < 8; i++) {
+                int64_t before = clock_now_ns(CLOCK_MONOTONIC), realtime = clock_now_ns(CLOCK_REALTIME);
+                int64_t gap = clock_now_ns(CLOCK_MONOTONIC) - before;
+
+                if (gap < best_gap) {
+                        best_gap = gap;
+                        offset = realtime - before - gap / 2;
+                }
+        }
+        return offset;
 }
 
 /* Something that failed for want of a right or a resource will fail again; anything else is this trial's bad luck. */
@@ -378,6 +393,8 @@ int trial_run(const struct trial_context *context, const struct plan_trial *tria
 {
         struct running t = {.config = context->plan->manifest->cells[trial->cell].config,
                             .dirfd = -1,
+                            .before.reason = NO_PROOF,
+                            .after.reason = NO_PROOF,
                             .started_realtime_ns = clock_now_ns(CLOCK_REALTIME),
                             .clock_offset_ns = clock_offset_ns()};
         _cleanup_json_ json_t *record = NULL;

@@ -9,6 +9,7 @@
 #include "base/macro.h"
 
 #define REALTIME_STEP_MAX     INT64_C(100000) /* ns */
+#define SENT_MIN_PERCENT      97
 #define DELIVERED_MIN_PERCENT 97
 
 int64_t validity_missed_max(int64_t slots)
@@ -50,7 +51,13 @@ static void judge_load(const char *name, const json_t *load, char reason[static 
 {
         int64_t offered = load_count(load, "offered_bytes"), delivered = load_count(load, "delivered_bytes");
         int64_t duration_ns = load_count(load, "duration_ns"), ceiling_bps = load_count(load, "ceiling_bps");
+        int64_t sent = load_count(load, "sent_bytes");
 
+        if ((__int128)sent * 100 < (__int128)offered * SENT_MIN_PERCENT) {
+                add_reason(reason, "background %s: %" PRId64 " of %" PRId64 " bytes sent, expected at least %d%%", name,
+                           sent, offered, SENT_MIN_PERCENT);
+                return; /* that less arrived follows from it */
+        }
         if (ceiling_bps > 0 && (__int128)offered * 8 * NSEC_PER_SEC >= (__int128)ceiling_bps * duration_ns)
                 return;
         if ((__int128)delivered * 100 < (__int128)offered * DELIVERED_MIN_PERCENT)
@@ -82,8 +89,10 @@ bool validity_check(const struct trial *trial, const struct series_set *set, cha
         int64_t measured = trial->slots - trial->warmup_slots;
 
         reason[0] = '\0';
-        if (trial->failure[0])
+        if (trial->failure[0]) {
                 add_reason(reason, "%s", trial->failure);
+                return false; /* whatever else is missing follows from it */
+        }
         judge_proof(trial, "before", reason);
         judge_proof(trial, "after", reason);
         if (set->missed > validity_missed_max(measured))

@@ -39,12 +39,12 @@ class Help(unittest.TestCase):
 
     def test_wrong_usage(self):
         for args, message in [
-            (["runn"], "did you mean `assay run`?"),
+            (["rnu"], "did you mean `assay run`?"),
             ([], "expected a verb"),
             (["run"], "expected an experiment"),
             (["run", "--shrot", "exp-001"], "did you mean --short?"),
             (["run", "exp-001", "more"], "too many arguments"),
-            (["run", "exp-0001"], "did you mean exp-001?"),
+            (["run", "ex-001"], "did you mean exp-001?"),
         ]:
             done = program.run(*args)
             self.assertEqual(done.returncode, 2, args)

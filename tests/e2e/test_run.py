@@ -74,12 +74,18 @@ class Whole(Campaign):
         for name in ["plan.json", "run-env.json", "summary.json", "verdict.json"]:
             json.loads((archive / "data" / name).read_text())
         trials = sorted((archive / "data" / "trials").iterdir())
-        self.assertEqual(len(trials), 18)
+        valid = 0
         for trial in trials:
             record = json.loads((trial / "trial.json").read_text())
-            self.assertTrue(record["valid"], record["reason"])
+            if not record["valid"]:  # a stall of the host costs a round, which is run again
+                self.assertNotEqual(record["reason"], "")
+                continue
+            valid += 1
+            self.assertEqual(record["boundary"]["weaker"], [])
+            self.assertTrue(record["proof"]["before"]["holds"] and record["proof"]["after"]["holds"])
             for scrape in ["before", "during", "after"]:
                 self.assertTrue((trial / "scrapes" / f"{scrape}.prom").read_text().endswith("# EOF\n"))
+        self.assertGreaterEqual(valid, 18)
 
         verified = program.run("verify", archive)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
@@ -172,9 +178,12 @@ class Interference(Campaign):
         while not killed and time.monotonic() < deadline:
             for child in self.children(process.pid):
                 name = pathlib.Path(f"/proc/{child}/comm")
-                if name.exists() and "reflector" in name.read_text():
-                    os.kill(child, signal.SIGKILL)
-                    killed = True
+                try:
+                    if "reflector" in name.read_text():
+                        os.kill(child, signal.SIGKILL)
+                        killed = True
+                except OSError:
+                    continue
         self.assertTrue(killed)
         _, errors = process.communicate(timeout=120)
         self.assertIn("INVALID", errors)

@@ -7,7 +7,8 @@
 /* At 1000 bytes in its second load b offers what its ceiling of 8000 bit/s is. */
 #define BACKGROUND                                                                                                     \
         "{\"background\": {\"b\": {\"duration_ns\": 1000000000, \"ceiling_bps\": 8000, \"offered_bytes\": 100,"        \
-        " \"delivered_bytes\": 97}, \"a\": {\"duration_ns\": 1000000000, \"ceiling_bps\": 0, \"offered_bytes\": 0}}}"
+        " \"sent_bytes\": 97, \"delivered_bytes\": 97}, \"a\": {\"duration_ns\": 1000000000, \"ceiling_bps\": 0, "     \
+        "\"offered_bytes\": 0}}}"
 
 /* The reason after @patch was laid over a valid trial of 30000 slots after the warm-up. */
 static const char *reason_after(const char *patch, int64_t missed, int64_t negative)
@@ -51,7 +52,9 @@ static void test_rules(void **state)
                 {"{\"clock\": {\"realtime_step_ns\": -100001}}", "set by -100001 ns"},
                 {"{\"clock\": {\"realtime_step_ns\": 100001}}", "set by 100001 ns"},
                 {"{\"background\": {\"b\": {\"delivered_bytes\": 96}}}", "background b: 96 of 100 bytes delivered"},
-                {"{\"background\": {\"b\": {\"delivered_bytes\": null}}}", "background b: 0 of 100 bytes"},
+                {"{\"background\": {\"b\": {\"delivered_bytes\": null}}}", "background b: 0 of 100 bytes delivered"},
+                {"{\"background\": {\"b\": {\"sent_bytes\": 96}}}", "background b: 96 of 100 bytes sent"},
+                {"{\"background\": {\"b\": {\"sent_bytes\": null}}}", "background b: 0 of 100 bytes sent"},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
@@ -59,25 +62,44 @@ static void test_rules(void **state)
         assert_string_equal(reason_after("{}", 0, 2), "2 durations are negative");
 }
 
+/* A rate above the ceiling has to be offered all the same. */
 static void test_overload_may_drop(void **state)
 {
-        assert_string_equal(reason_after("{\"background\": {\"b\": {\"offered_bytes\": 1000, \"delivered_bytes\": 1}}}",
-                                         0, 0),
-                            "");
-        assert_string_not_equal(
-                reason_after("{\"background\": {\"b\": {\"offered_bytes\": 999, \"delivered_bytes\": 1}}}", 0, 0), "");
+        static const struct {
+                int offered, sent;
+                const char *expected;
+        } cases[] = {
+                {1000, 1000, ""},
+                {999, 999, "background b: 1 of 999 bytes delivered, expected at least 97%"},
+                {1000, 969, "background b: 969 of 1000 bytes sent, expected at least 97%"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                char patch[128];
+
+                snprintf(patch, sizeof(patch),
+                         "{\"background\": {\"b\": {\"offered_bytes\": %d, \"sent_bytes\": %d, \"delivered_bytes\": "
+                         "1}}}",
+                         cases[i].offered, cases[i].sent);
+                assert_string_equal(reason_after(patch, 0, 0), cases[i].expected);
+        }
 }
 
 static void test_all_reasons_in_order(void **state)
 {
-        const char *reason = reason_after("{\"failure\": \"x\", \"background\": {\"b\": {\"delivered_bytes\": 0},"
-                                          " \"a\": {\"offered_bytes\": 7}}}",
+        const char *reason = reason_after("{\"background\": {\"b\": {\"delivered_bytes\": 0}, \"a\":"
+                                          " {\"offered_bytes\": 7}}}",
                                           99999, 0);
         const char *a = strstr(reason, "background a"), *b = strstr(reason, "background b");
 
-        assert_memory_equal(reason, "x; ", 3);
-        assert_non_null(strstr(reason, "99999 of 30000"));
+        assert_memory_equal(reason, "99999 of 30000", 14);
         assert_true(a && b && a < b);
+}
+
+/* What was not reached is no further reason. */
+static void test_a_failure_stands_alone(void **state)
+{
+        assert_string_equal(reason_after("{\"failure\": \"x\", \"proof\": {\"after\": null}}", 99999, 1), "x");
 }
 
 static void test_long_reasons_are_cut(void **state)
@@ -124,6 +146,7 @@ int main(void)
                 cmocka_unit_test(test_rules),
                 cmocka_unit_test(test_overload_may_drop),
                 cmocka_unit_test(test_all_reasons_in_order),
+                cmocka_unit_test(test_a_failure_stands_alone),
                 cmocka_unit_test(test_long_reasons_are_cut),
                 cmocka_unit_test(test_judge_reads_the_samples),
         };
