@@ -54,19 +54,14 @@ static int read_to_end(int fd, size_t expected, size_t limit, char **ret, size_t
         return 0;
 }
 
-int file_read_fd(int fd, const char *name, size_t limit_bytes, char **ret, size_t *ret_len, struct err *err)
+static int read_with_reason(int fd, const char *name, size_t expected, size_t limit_bytes, char **ret, size_t *ret_len,
+                            struct err *err)
 {
-        struct stat st;
         int r;
 
-        if (fstat(fd, &st) < 0)
-                return err_set_errno(err, ERR_IO, errno, "cannot examine %s", name);
-        if (!S_ISREG(st.st_mode))
-                return err_set(err, ERR_IO, EINVAL, "%s is not a regular file", name);
         if (limit_bytes > SIZE_MAX / 4)
                 limit_bytes = SIZE_MAX / 4;
-        r = (uint64_t)st.st_size > limit_bytes ? -EFBIG
-                                               : read_to_end(fd, (size_t)st.st_size, limit_bytes, ret, ret_len);
+        r = expected > limit_bytes ? -EFBIG : read_to_end(fd, expected, limit_bytes, ret, ret_len);
         if (r == -EFBIG)
                 return err_set(err, ERR_DATA, EFBIG, "%s has more than the %zu bytes that are read at most", name,
                                limit_bytes);
@@ -75,6 +70,23 @@ int file_read_fd(int fd, const char *name, size_t limit_bytes, char **ret, size_
         if (r < 0)
                 return err_set_errno(err, ERR_IO, -r, "cannot read %s", name);
         return 0;
+}
+
+int file_read_fd(int fd, const char *name, size_t limit_bytes, char **ret, size_t *ret_len, struct err *err)
+{
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return err_set_errno(err, ERR_IO, errno, "cannot examine %s", name);
+        if (!S_ISREG(st.st_mode))
+                return err_set(err, ERR_IO, EINVAL, "%s is not a regular file", name);
+        return read_with_reason(fd, name, (uint64_t)st.st_size > SIZE_MAX ? SIZE_MAX : (size_t)st.st_size, limit_bytes,
+                                ret, ret_len, err);
+}
+
+int file_read_stream(int fd, const char *name, size_t limit_bytes, char **ret, size_t *ret_len, struct err *err)
+{
+        return read_with_reason(fd, name, 0, limit_bytes, ret, ret_len, err);
 }
 
 int file_read(int dirfd, const char *path, size_t limit_bytes, char **ret, size_t *ret_len, struct err *err)

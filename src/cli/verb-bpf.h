@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "cli/verb.h"
+
+/* The sub-verbs of `assay bpf`, one a file verb-bpf-NAME.c; verb-bpf.c lists them. */
+extern const struct verb verb_bpf_disasm;
+extern const struct verb verb_bpf_exec;

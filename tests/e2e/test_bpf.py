@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""assay bpf: programs from raw bytes, hexadecimal, assembly and compiled C, as a user gives them."""
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import program
+
+RETURN_42 = "b70000002a0000009500000000000000"
+
+C_SOURCE = r"""
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+struct sample { unsigned int value; unsigned int scale; };
+struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 4096); } out SEC(".maps");
+static unsigned int runs;
+static __attribute__((noinline)) unsigned int twice(unsigned int x) { runs++; return 2 * x; }
+SEC("event") int scale(const struct sample *s)
+{
+        unsigned int v = twice(s->value) * s->scale;
+        bpf_printk("value %u", v);
+        bpf_ringbuf_output(&out, &v, sizeof(v), 0);
+        return runs;
+}
+SEC("event") int broken(const struct sample *s)
+{
+        unsigned int a[4];
+        volatile unsigned int *p = a;
+        return p[s->value];
+}
+"""
+
+
+def run_with_input(text, *args):
+    return subprocess.run([program.ASSAY, "bpf", *args], input=text, text=True, capture_output=True, check=False, timeout=60)
+
+
+class Raw(unittest.TestCase):
+    def test_hex(self):
+        for text in [RETURN_42, " ".join(RETURN_42[i:i + 2] for i in range(0, 32, 2)) + "\n", RETURN_42.upper()]:
+            done = run_with_input(text, "exec", "--hex", "-")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(done.stdout, "r0 = 0x2a (42), 2 instructions\n")
+
+    def test_raw_bytes(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(bytes.fromhex(RETURN_42))
+            file.flush()
+            code, result = program.run_json("bpf", "exec", file.name)
+        self.assertEqual(code, 0)
+        self.assertEqual((result["r0"], result["instructions_run"]), ("0x2a", 2))
+
+    def test_assembly_and_back(self):
+        done = run_with_input("r0 = *(u16 *)(r1 + 2)\nif w0 s> 5 goto +1\nr0 = 0\nexit\n", "disasm", "--asm", "-")
+        self.assertEqual(done.returncode, 0)
+        lines = re.findall(r"^ +\d+: [0-9a-f]{16}  (.*)$", done.stdout, re.M)
+        self.assertEqual(lines, ["r0 = *(u16 *)(r1 + 2)", "if w0 s> 5 goto +1", "r0 = 0", "exit"])
+
+    def test_memory_and_context(self):
+        text = "r0 = *(u32 *)(r1 + 0)\n*(u8 *)(r1 + 4) = 7\nexit\n"
+        done = run_with_input(text, "exec", "--asm", "-", "--mem", "78 56 34 12 00", "--json")
+        self.assertIn('"r0": "0x12345678"', done.stdout)
+        self.assertIn('"memory": "7856341207"', done.stdout)
+        done = run_with_input(text, "exec", "--asm", "-", "--context", "8B:ro")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("read-only at slot 1", done.stdout)
+        done = run_with_input(text, "exec", "--asm", "-", "--mem", "0000", "--context", "1B")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("2 bytes, but the program's context", done.stderr)
+
+    def test_maps(self):
+        text = "*(u32 *)(r10 - 4) = 9\nr1 = map[0]\nr2 = r10\nr2 += -4\ncall map_lookup_elem\nif r0 != 0 goto +0\nr0 = 3\nexit\n"
+        done = run_with_input(text, "exec", "--asm", "-", "--map", "hash:4:8:4")
+        self.assertEqual(done.stdout, "r0 = 0x3 (3), 8 instructions\n")
+        done = run_with_input(text, "exec", "--asm", "-")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("map at slot 1", done.stdout)
+        for spec in ["array:8:8:1", "array:4:8", "list:4:8:1", "array:4:8:1:1", "ring:0:0:1000", ""]:
+            done = run_with_input(text, "exec", "--asm", "-", "--map", spec)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), spec)
+            self.assertIn("--map", done.stderr)
+
+    def test_faults(self):
+        for text, options, code, message in [
+            ("r0 = r3\nexit", [], 1, "uninit-register at slot 0: reads r3"),
+            ("r0 = r3\nexit", ["--lax"], 0, "r0 = 0x0"),
+            (".slot ff00000000000000\nexit", [], 3, "opcode at slot 0"),
+            ("r0 = 0\ngoto -1", ["--steps", "100"], 1, "step-limit at slot 1: 100 instructions"),
+        ]:
+            done = run_with_input(text, "exec", "--asm", "-", *options)
+            self.assertEqual(done.returncode, code, text)
+            self.assertIn(message, done.stdout)
+
+    def test_no_program(self):
+        for text, option, message in [("b7", "--hex", "length"), ("b7 zz", "--hex", "1:4: expected pairs"),
+                                      ("r0 = frog\n", "--asm", "1:6: expected"), ("", "--hex", "length")]:
+            done = run_with_input(text, "exec", option, "-")
+            self.assertIn(done.returncode, (2, 3))
+            self.assertIn(message, done.stdout + done.stderr)
+
+    def test_plugin(self):
+        done = run_with_input(RETURN_42, "exec", "--plugin")
+        self.assertEqual((done.returncode, done.stdout), (0, "2a\n"))
+        # r0 = the length that the memory has, plus its first byte
+        code = "bf20000000000000 7113000000000000 0f30000000000000 9500000000000000"
+        done = run_with_input(code, "exec", "--plugin", "10 20 30 ")
+        self.assertEqual((done.returncode, done.stdout), (0, "13\n"))
+        done = run_with_input("7900000000000000 9500000000000000", "exec", "--plugin")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("null", done.stderr)
+
+
+class Compiled(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(cls.folder.name)
+        (folder / "prog.c").write_text(C_SOURCE)
+        triple = subprocess.run(["clang", "-print-multiarch"], text=True, capture_output=True, check=True).stdout.strip()
+        subprocess.run(["clang", "-O2", "-g", "-target", "bpf", "-Wno-uninitialized", "-idirafter", f"/usr/include/{triple}",
+                        "-c", folder / "prog.c", "-o", folder / "prog.o"], check=True)
+        cls.object = folder / "prog.o"
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_runs(self):
+        code, result = program.run_json("bpf", "exec", "--program", "scale", "--mem", "0500000003000000", self.object)
+        self.assertEqual(code, 0)
+        self.assertEqual(result["r0"], "0x1")
+        self.assertEqual(result["trace"], "value 30\n")
+        self.assertEqual(result["rings"], {"out": ["1e000000"]})
+
+    def test_fault_names_the_source_line(self):
+        done = program.run("bpf", "exec", "--program", "broken", self.object)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("uninit-stack at slot", done.stdout)
+        self.assertRegex(done.stdout, r"prog\.c:19: return p\[s->value\];")
+
+    def test_disassembly_shows_functions_and_source(self):
+        done = program.run("bpf", "disasm", self.object)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("event/scale:", done.stdout)
+        self.assertIn("\ntwice:\n", done.stdout)
+        self.assertRegex(done.stdout, r"; .*prog\.c:11 bpf_printk\(\"value %u\", v\);")
+        self.assertIn("call ringbuf_output", done.stdout)
+
+    def test_which_program(self):
+        done = program.run("bpf", "exec", self.object)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("choose one with --program: scale, broken", done.stderr)
+        done = program.run("bpf", "exec", "--program", "scal", self.object)
+        self.assertEqual(done.returncode, 2)
+
+    def test_plugin_takes_an_object(self):
+        text = self.object.read_bytes().hex()
+        done = run_with_input(text, "exec", "--plugin", "--elf", "--program", "scale", "0500000003000000")
+        self.assertEqual((done.returncode, done.stdout), (0, "1\n"))
+
+    def test_cut_off_object(self):
+        whole = self.object.read_bytes()
+        for length in [4, 16, 64, 500, len(whole) // 2, len(whole) - 1]:
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(whole[:length])
+                file.flush()
+                done = program.run("bpf", "disasm", file.name)
+            self.assertEqual(done.returncode, 2, length)
+            self.assertNotEqual(done.stderr, "")
+
+
+if __name__ == "__main__":
+    program.main()
