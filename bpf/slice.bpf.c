@@ -116,6 +116,15 @@ static __always_inline int belongs(const volatile struct slice_rule *rule, const
         return rule->has_v6 && in6(&rule->source6, a->source) && in6(&rule->destination6, a->destination);
 }
 
+/* Leaving frames get their tag here, or have it already. */
+static __always_inline int has_tag(struct __sk_buff *skb, __u16 vlan)
+{
+        if (config.keeps_tags)
+                return skb->vlan_present && skb->vlan_proto == bpf_htons(ETH_P_8021Q) &&
+                       (skb->vlan_tci & VLAN_MASK) == vlan;
+        return bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), vlan) == 0;
+}
+
 SEC("tc")
 int push(struct __sk_buff *skb)
 {
@@ -143,8 +152,8 @@ int push(struct __sk_buff *skb)
                 skb->priority = rule->classid;
         if (rule->queue)
                 skb->queue_mapping = rule->queue;
-        if (bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), rule->vlan))
-                return drop(skb, SLICE_DROP_PUSH, bytes);
+        if (!has_tag(skb, rule->vlan))
+                return drop(skb, config.keeps_tags ? SLICE_DROP_NO_SLICE : SLICE_DROP_PUSH, bytes);
         count(&slices, i, packets, bytes);
         return TC_ACT_UNSPEC; /* a program attached after this one sees it, too */
 }
@@ -178,7 +187,7 @@ int pop(struct __sk_buff *skb)
         rule = &config.entering[i];
         if (!belongs(rule, &a))
                 return drop(skb, SLICE_DROP_ADDRESS, bytes);
-        if (bpf_skb_vlan_pop(skb))
+        if (!config.keeps_tags && bpf_skb_vlan_pop(skb))
                 return drop(skb, SLICE_DROP_POP, bytes);
         skb->mark = vlan;
         count(&slices, SLICE_MAX + i, 1, bytes);

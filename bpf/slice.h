@@ -30,6 +30,7 @@ struct slice_rule {
 
 struct slice_config {
         __u32 n_leaving, n_entering;
+        __u32 keeps_tags; /* 8021q devices above the link put tags on and take them off; here they are only checked */
         struct slice_rule leaving[SLICE_MAX];
         struct slice_rule entering[SLICE_MAX];
 };
@@ -41,7 +42,7 @@ struct slice_count {
 
 /* Why a frame was dropped. */
 enum slice_drop {
-        SLICE_DROP_NO_SLICE,    /* leaving: no slice has these addresses, or the packet's mark */
+        SLICE_DROP_NO_SLICE,    /* leaving: no slice has these addresses, or the packet's mark or tag */
         SLICE_DROP_NOT_IP,      /* leaving or entering: neither IPv4 nor IPv6, or cut short */
         SLICE_DROP_PUSH,        /* leaving: the kernel could not add the tag */
         SLICE_DROP_UNTAGGED,    /* entering: no tag, or priority tag only */

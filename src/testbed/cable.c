@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,23 +44,39 @@ static int build_link(struct testbed *tb, const struct layout_link *link, struct
         return r;
 }
 
-/* The device that has the addresses of @subnet at @end: the link itself, or a VLAN device on it. */
+static int build_vlan(struct netlink *nl, const struct layout_end *on, uint16_t vlan, int *ret, struct err *err)
+{
+        char name[24];
+        int r;
+
+        snprintf(name, sizeof(name), "%s.%u", on->device, vlan);
+        r = link_add_vlan(nl, on->ifindex, name, vlan, err);
+        if (r >= 0)
+                r = link_find(nl, name, ret, err);
+        return r < 0 ? r : link_set_up(nl, *ret, true, err);
+}
+
+/* The device that has the addresses of @subnet at @end: a VLAN device on the link; or the link itself, where the kernel
+ * has no VLAN devices, which the first attempt finds out. */
 static int build_device(struct testbed *tb, const struct layout_subnet *subnet, unsigned end, int *ret, struct err *err)
 {
         const struct layout_end *on = &tb->layout->links[subnet->link].ends[end];
-        struct netlink *nl = end_netlink(tb, on);
-        char name[24];
+        struct err why = {0};
         int r;
 
         *ret = on->ifindex;
         if (tb->mechanism.tagger != TESTBED_TAGGER_8021Q)
                 return 0;
-        snprintf(name, sizeof(name), "%s.%u", on->device, subnet->vlan);
-        r = link_add_vlan(nl, on->ifindex, name, subnet->vlan, err);
-        if (r < 0)
-                return r;
-        r = link_find(nl, name, ret, err);
-        return r < 0 ? r : link_set_up(nl, *ret, true, err);
+        r = build_vlan(end_netlink(tb, on), on, subnet->vlan, ret, &why);
+        if (r >= 0)
+                return 0;
+        if (r == -EOPNOTSUPP && subnet == tb->layout->subnets && end == LAYOUT_LOWER) {
+                tb->mechanism.tagger = TESTBED_TAGGER_BPF;
+                return 0;
+        }
+        if (err)
+                *err = why;
+        return r;
 }
 
 static int build_addresses(struct testbed *tb, size_t index, unsigned end, int family, struct err *err)

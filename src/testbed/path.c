@@ -14,7 +14,8 @@ struct crossing {
         uint64_t expected;                      /* by all flows */
         uint64_t by_slice[TOPOLOGY_SLICES_MAX]; /* the same, slice by slice */
         uint64_t carried, dropped;              /* by the link's own counters */
-        uint64_t lost_before;                   /* counted as dropped on links that lead here */
+        bool leads_here[LAYOUT_LINKS_MAX][2];   /* links that packets cross before this one */
+        uint64_t lost_before;                   /* what those counted as dropped */
 };
 
 struct judgement {
@@ -57,20 +58,21 @@ static void expect(struct judgement *j, const struct path_flow *flow)
 {
         struct layout_step steps[LAYOUT_PATH_MAX];
         size_t n = layout_path(j->layout, flow->from, flow->to, steps);
-        uint64_t lost = 0;
 
         for (size_t i = 0; i < n; i++) {
                 struct crossing *c = &j->crossings[steps[i].link][steps[i].is_upward];
 
                 c->expected += flow->sent_packets;
                 c->by_slice[flow->slice] += flow->sent_packets;
-                c->lost_before = MAX(c->lost_before, lost);
-                lost += c->dropped;
+                for (size_t before = 0; before < i; before++)
+                        c->leads_here[steps[before].link][steps[before].is_upward] = true;
         }
 }
 
 static void gather(struct judgement *j, const struct path_flow *flows, size_t n)
 {
+        for (size_t i = 0; i < n; i++)
+                expect(j, &flows[i]);
         for (size_t i = 0; i < j->layout->n_links; i++)
                 for (unsigned up = 0; up < 2; up++) {
                         const struct scrape_flow *before = link_flow(j->before, i, up);
@@ -79,8 +81,10 @@ static void gather(struct judgement *j, const struct path_flow *flows, size_t n)
                         j->crossings[i][up].carried = after->sent.packets - before->sent.packets;
                         j->crossings[i][up].dropped = after->dropped_packets - before->dropped_packets;
                 }
-        for (size_t i = 0; i < n; i++)
-                expect(j, &flows[i]);
+        for (size_t i = 0; i < j->layout->n_links * 2; i++)
+                for (size_t k = 0; k < j->layout->n_links * 2; k++)
+                        if (j->crossings[i / 2][i % 2].leads_here[k / 2][k % 2])
+                                j->crossings[i / 2][i % 2].lost_before += j->crossings[k / 2][k % 2].dropped;
 }
 
 static void check_links_run(struct judgement *j)

@@ -204,7 +204,7 @@ static struct path_flow *flow_of(struct prover *p, struct span payload)
         return &p->flows[packet.flow];
 }
 
-static void note_arrival(struct prover *p, struct msghdr *msg, struct span payload)
+static void note_arrival(struct prover *p, size_t node, struct msghdr *msg, struct span payload)
 {
         struct path_flow *flow = flow_of(p, payload);
         int ttl = 0;
@@ -248,12 +248,27 @@ static uint16_t vlan_of(struct msghdr *msg, const struct vlan_frame *frame)
         return frame->n_tags > 0 ? frame->outer.id : 0;
 }
 
-static void note_frame(struct prover *p, struct msghdr *msg, struct span bytes)
+/* A tap sees the VLAN devices above a link, too: what counts is what is on the wire. */
+static bool is_on_link(const struct prover *p, size_t node, const struct msghdr *msg)
+{
+        const struct sockaddr_ll *from = msg->msg_name;
+
+        for (size_t i = 0; i < p->tb->layout->n_links; i++)
+                for (unsigned end = 0; end < 2; end++) {
+                        const struct layout_end *at = &p->tb->layout->links[i].ends[end];
+
+                        if (at->node == node && at->ifindex == from->sll_ifindex)
+                                return true;
+                }
+        return false;
+}
+
+static void note_frame(struct prover *p, size_t node, struct msghdr *msg, struct span bytes)
 {
         struct vlan_frame frame;
         struct path_flow *flow;
 
-        if (vlan_parse(bytes, &frame) < 0)
+        if (!is_on_link(p, node, msg) || vlan_parse(bytes, &frame) < 0)
                 return;
         flow = flow_of(p, udp_payload(frame.ether_type, frame.payload));
         if (!flow)
@@ -265,22 +280,28 @@ static void note_frame(struct prover *p, struct msghdr *msg, struct span bytes)
                 flow->untagged_packets++;
 }
 
-/* Take what has come in at @fd. */
-static void drain(struct prover *p, int fd, void (*note)(struct prover *, struct msghdr *, struct span))
+/* Take what has come in at @fd, of @node. */
+static void drain(struct prover *p, int fd, size_t node,
+                  void (*note)(struct prover *, size_t, struct msghdr *, struct span))
 {
+        struct sockaddr_storage from;
         uint8_t buf[256], control[256];
 
         for (;;) {
                 struct iovec iov = {.iov_base = buf, .iov_len = sizeof(buf)};
-                struct msghdr msg = {.msg_iov = &iov,
-                                     .msg_iovlen = 1,
-                                     .msg_control = control,
-                                     .msg_controllen = sizeof(control)};
+                struct msghdr msg = {
+                        .msg_name = &from,
+                        .msg_namelen = sizeof(from),
+                        .msg_iov = &iov,
+                        .msg_iovlen = 1,
+                        .msg_control = control,
+                        .msg_controllen = sizeof(control),
+                };
                 ssize_t n = recvmsg(fd, &msg, 0);
 
                 if (n < 0)
                         return;
-                note(p, &msg, span_of(buf, (size_t)n));
+                note(p, node, &msg, span_of(buf, (size_t)n));
         }
 }
 
@@ -291,9 +312,9 @@ static void await(struct prover *p, const struct proof_socket *receiver, int64_t
         int64_t left_ns;
 
         for (;;) {
-                drain(p, receiver->fd, note_arrival);
+                drain(p, receiver->fd, 0, note_arrival);
                 for (size_t i = 0; i < p->n_taps; i++)
-                        drain(p, p->taps[i].fd, note_frame);
+                        drain(p, p->taps[i].fd, p->taps[i].node, note_frame);
                 left_ns = end_ns - clock_now_ns(CLOCK_MONOTONIC);
                 if ((p->n_arrived >= p->n_sent && p->n_seen >= p->n_to_see) || left_ns <= 0)
                         return;

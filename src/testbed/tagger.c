@@ -80,7 +80,7 @@ int tagger_build(struct testbed *tb, struct err *err)
         for (size_t i = 0; i < l->n_links; i++, tb->tagger->n++)
                 for (unsigned end = 0; end < 2; end++) {
                         const struct layout_end *at = &l->links[i].ends[end];
-                        struct slice_config config = {0};
+                        struct slice_config config = {.keeps_tags = tb->mechanism.tagger == TESTBED_TAGGER_8021Q};
 
                         configure(tb, i, end, &config);
                         r = slice_filter_attach(end_netlink(tb, at), at->ifindex, &config, &tb->tagger->filters[i][end],

@@ -43,7 +43,9 @@ static int build_classifier(struct testbed *tb, struct err *err)
         log_debug("slices are told apart by nftables: %s", why.text);
         tagger_free(tb->tagger);
         tb->tagger = NULL;
-        tb->mechanism = (struct testbed_mechanism){TESTBED_TAGGER_NONE, TESTBED_CLASSIFIER_NFTABLES};
+        tb->mechanism.classifier = TESTBED_CLASSIFIER_NFTABLES;
+        if (tb->mechanism.tagger == TESTBED_TAGGER_BPF)
+                tb->mechanism.tagger = TESTBED_TAGGER_NONE;
         return fence_build(tb, err);
 }
 
@@ -55,7 +57,8 @@ int testbed_up(const struct topology *topology, struct testbed **ret, struct err
         if (!tb)
                 return err_set_nomem(err);
         tb->topology = topology;
-        tb->mechanism = (struct testbed_mechanism){TESTBED_TAGGER_BPF, TESTBED_CLASSIFIER_BPF};
+        tb->mechanism =
+                (struct testbed_mechanism){TESTBED_TAGGER_8021Q, TESTBED_CLASSIFIER_BPF}; /* the best there is */
         r = layout_make(topology, &tb->layout, err);
         if (r >= 0)
                 r = node_build_all(tb, err);
