@@ -13,8 +13,9 @@
 
 /* Slices kept apart at one end of a link: every IP packet that leaves gets its slice's 802.1Q tag, every frame that
  * enters has to have the tag of a slice and addresses of that slice, and loses the tag; all else is dropped and
- * counted. With keeps_tags, 8021q devices above the link do the tagging, and what leaves has to have the right tag. What entered keeps its slice as mark while it is in the namespace, so a gateway forwards it under the tag
- * that it came with, whatever its addresses. Every count is of frames and of bytes of layer 2, tag included. */
+ * counted. With keeps_tags, 8021q devices above the link do the tagging, and what leaves has to have the right tag.
+ * What entered keeps its slice as mark while it is in the namespace, so a gateway forwards it under the tag that it
+ * came with, whatever its addresses. Every count is of frames and of bytes of layer 2, tag included. */
 struct slice_filter;
 
 /* slice_rule_init - a rule that no packet belongs to yet; slice_rule_allow() widens it */
