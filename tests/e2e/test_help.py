@@ -51,6 +51,10 @@ class Help(unittest.TestCase):
             self.assertEqual(done.stdout, "", args)
             self.assertIn(message, done.stderr)
 
+    def test_reference_is_the_document(self):
+        document = (program.ROOT / "docs" / "formats" / "manifest-keys.md").read_text()
+        self.assertEqual(program.run("reference").stdout, document)
+
     def test_version(self):
         done = program.run("--version")
         self.assertEqual(done.returncode, 0)
