@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -29,7 +30,8 @@ struct findings {
         json_t *reasons;
         json_t *weaker; /* sentence to the number of trials that say so */
         size_t without_samples;
-        bool failed; /* memory ran out */
+        char commit[65]; /* of the build that started it */
+        bool failed;     /* memory ran out */
 };
 
 static void find(struct findings *f, enum evidence_class class, const char *format, ...) _printf_(3, 4);
@@ -118,12 +120,20 @@ static int examine_plan(struct archive *archive, struct findings *f, struct err 
         return 0;
 }
 
+static void examine_commit(const char *commit, struct findings *f)
+{
+        if (commit && !f->commit[0])
+                snprintf(f->commit, sizeof(f->commit), "%s", commit);
+        else if (commit && !streq(commit, f->commit))
+                find(f, CLASS_PROVISIONAL, "started by a build of %s, resumed by one of %s", f->commit, commit);
+}
+
 /* @path: the environment of the start, or of a resumption, which need not be */
 static int examine_environment(struct archive *archive, const char *path, bool is_required, struct findings *f,
                                struct err *err)
 {
         _cleanup_json_ json_t *env = NULL;
-        const json_t *build, *modified;
+        const json_t *tool, *modified;
         int r;
 
         if (!has_file(archive_dirfd(archive), path)) {
@@ -134,12 +144,13 @@ static int examine_environment(struct archive *archive, const char *path, bool i
         r = json_load(archive_dirfd(archive), path, RUN_ENV_BYTES_MAX, &env, err);
         if (r < 0)
                 return r;
-        build = json_object_get(json_object_get(env, "stable"), "assay");
-        modified = json_object_get(build, "modified");
+        tool = json_object_get(json_object_get(env, "stable"), "tool");
+        modified = json_object_get(tool, "is_modified");
         if (!json_is_boolean(modified))
                 find(f, CLASS_PROVISIONAL, "%s does not say which build ran it", path);
         else if (json_is_true(modified))
                 find(f, CLASS_PROVISIONAL, "the build was modified, or made of no known commit (%s)", path);
+        examine_commit(json_string_value(json_object_get(tool, "commit")), f);
         return 0;
 }
 

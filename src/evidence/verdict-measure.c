@@ -206,6 +206,31 @@ static int collect_rounds(const struct judge *judge, const struct manifest_rule 
         return 0;
 }
 
+#define RULE_CELLS_MAX 4
+
+static void add_cell(size_t cells[static RULE_CELLS_MAX], size_t *n, size_t cell)
+{
+        for (size_t i = 0; i < *n; i++)
+                if (cells[i] == cell)
+                        return;
+        cells[(*n)++] = cell;
+}
+
+/* The cells that a rule names, each once. Return: how many. */
+static size_t rule_cells(const struct manifest_rule *rule, size_t cells[static RULE_CELLS_MAX])
+{
+        size_t n = 0;
+
+        add_cell(cells, &n, rule->of.cell);
+        if (rule->of.is_growth)
+                add_cell(cells, &n, rule->of.base);
+        if (rule->form != RULE_VALUE)
+                add_cell(cells, &n, rule->versus.cell);
+        if (rule->form != RULE_VALUE && rule->versus.is_growth)
+                add_cell(cells, &n, rule->versus.base);
+        return n;
+}
+
 /* Adds the clusters of a cell's values in @block, if they are separated, to @j. Return: 0 or -ENOMEM. */
 static int find_clusters(const struct judge *judge, size_t cell, const struct metric *metric, struct block block,
                          struct judgement *j)
@@ -236,24 +261,11 @@ static int find_clusters(const struct judge *judge, size_t cell, const struct me
 static int find_all_clusters(const struct judge *judge, const struct manifest_rule *rule, struct block block,
                              struct judgement *j)
 {
-        size_t cells[4], n = 0;
+        size_t cells[RULE_CELLS_MAX], n = rule_cells(rule, cells);
 
-        cells[n++] = rule->of.cell;
-        if (rule->of.is_growth)
-                cells[n++] = rule->of.base;
-        if (rule->form != RULE_VALUE) {
-                cells[n++] = rule->versus.cell;
-                if (rule->versus.is_growth)
-                        cells[n++] = rule->versus.base;
-        }
         for (size_t i = 0; i < n; i++) {
-                bool again = false;
-                int r = 0;
+                int r = find_clusters(judge, cells[i], rule->metric, block, j);
 
-                for (size_t k = 0; k < i; k++)
-                        again |= cells[k] == cells[i];
-                if (!again)
-                        r = find_clusters(judge, cells[i], rule->metric, block, j);
                 if (r < 0)
                         return r;
         }
@@ -365,6 +377,47 @@ static void measure_pooled(const struct judge *judge, const struct manifest_rule
                 j->lower = j->upper = j->value;
         }
         j->has_value = j->has_bounds = true;
+}
+
+/* What one background workload of a cell was to send, and sent, in the rounds of @block. */
+static void add_up_load(const struct judge *judge, size_t cell, const char *name, struct block block,
+                        __int128 *ret_offered, __int128 *ret_sent)
+{
+        *ret_offered = *ret_sent = 0;
+        for (size_t round = block.first; round <= block.last; round++) {
+                const json_t *background = json_object_get(trial_at(judge, cell, round), "background");
+                const json_t *load = json_object_get(background, name);
+
+                *ret_offered += json_integer_value(json_object_get(load, "offered_bytes"));
+                *ret_sent += json_integer_value(json_object_get(load, "sent_bytes"));
+        }
+}
+
+bool judge_loads(const struct judge *judge, const struct manifest_rule *rule, struct block block, struct judgement *j)
+{
+        size_t cells[RULE_CELLS_MAX], n = rule_cells(rule, cells);
+
+        for (size_t i = 0; i < n; i++) {
+                json_t *loads = json_object_get(trial_at(judge, cells[i], block.first), "background"), *load;
+                const char *name;
+
+                json_object_foreach(loads, name, load)
+                {
+                        __int128 offered, sent;
+
+                        add_up_load(judge, cells[i], name, block, &offered, &sent);
+                        if (sent * 100 >= offered * JUDGE_SENT_MIN_PERCENT)
+                                continue;
+                        judgement_conclude(
+                                j, OUTCOME_INCONCLUSIVE,
+                                "background %s of %s sent only %d%% of what it was to offer, expected at least "
+                                "%d%%: the load of the cell was not there",
+                                name, judge->manifest->cells[cells[i]].name, (int)(sent * 100 / offered),
+                                JUDGE_SENT_MIN_PERCENT);
+                        return false;
+                }
+        }
+        return true;
 }
 
 int judge_measure(const struct judge *judge, const struct manifest_rule *rule, struct block block, int64_t stream,

@@ -69,7 +69,7 @@ static inline void synthetic_commit(struct archive *archive, const struct plan *
 static inline struct archive *synthetic_archive(int dirfd, const struct manifest_options *options)
 {
         _cleanup_json_ json_t *env =
-                json_pack("{s:i, s:{s:{s:b}}, s:{}}", "assay", 1, "stable", "assay", "modified", 0, "volatile");
+                json_pack("{s:i, s:{s:{s:b}}, s:{}}", "assay", 1, "stable", "tool", "is_modified", 0, "volatile");
         _cleanup_manifest_ struct manifest *manifest = NULL;
         _cleanup_plan_ struct plan *plan = NULL;
         _cleanup_json_ json_t *json = NULL;

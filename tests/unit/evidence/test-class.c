@@ -101,10 +101,10 @@ static void test_modified_build(void **state)
 {
         struct fixture *f = *state;
 
-        synthetic_patch_file(f->archive, ARCHIVE_RUN_ENV, "{\"stable\": {\"assay\": {\"modified\": true}}}");
+        synthetic_patch_file(f->archive, ARCHIVE_RUN_ENV, "{\"stable\": {\"tool\": {\"is_modified\": true}}}");
         expect(f, (struct class_input){0}, CLASS_PROVISIONAL);
         expect_reason(f, "provisional", "modified");
-        synthetic_patch_file(f->archive, ARCHIVE_RUN_ENV, "{\"stable\": {\"assay\": null}}");
+        synthetic_patch_file(f->archive, ARCHIVE_RUN_ENV, "{\"stable\": {\"tool\": null}}");
         expect(f, (struct class_input){0}, CLASS_PROVISIONAL);
         expect_reason(f, "provisional", "does not say which build");
         assert_int_equal(unlinkat(archive_dirfd(f->archive), ARCHIVE_RUN_ENV, 0), 0);
@@ -117,10 +117,25 @@ static void test_resumed_by_a_modified_build(void **state)
         struct fixture *f = *state;
 
         assert_int_equal(file_write_atomic(archive_dirfd(f->archive), "data/run-env-resumed.json", 0644,
-                                           span_of_text("{\"stable\": {\"assay\": {\"modified\": true}}}"), NULL),
+                                           span_of_text("{\"stable\": {\"tool\": {\"is_modified\": true}}}"), NULL),
                          0);
         expect(f, (struct class_input){0}, CLASS_PROVISIONAL);
         expect_reason(f, "provisional", "run-env-resumed.json");
+}
+
+static void test_resumed_by_another_build(void **state)
+{
+        struct fixture *f = *state;
+        static const char env[] = "{\"stable\": {\"tool\": {\"is_modified\": false, \"commit\": \"bbb\"}}}";
+
+        synthetic_patch_file(f->archive, ARCHIVE_RUN_ENV, "{\"stable\": {\"tool\": {\"commit\": \"aaa\"}}}");
+        assert_int_equal(file_write_atomic(archive_dirfd(f->archive), "data/run-env-resumed.json", 0644,
+                                           span_of_text(env), NULL),
+                         0);
+        expect(f, (struct class_input){0}, CLASS_PROVISIONAL);
+        expect_reason(f, "provisional", "started by a build of aaa, resumed by one of bbb");
+        synthetic_patch_file(f->archive, ARCHIVE_RUN_ENV, "{\"stable\": {\"tool\": {\"commit\": \"bbb\"}}}");
+        expect(f, (struct class_input){0}, CLASS_ATTRIBUTABLE);
 }
 
 static const char *a_trial(const struct fixture *f, const char *file)
@@ -210,6 +225,7 @@ int main(void)
                 TEST(test_skipped_cell),
                 TEST(test_modified_build),
                 TEST(test_resumed_by_a_modified_build),
+                TEST(test_resumed_by_another_build),
                 TEST(test_weaker_mechanism),
                 TEST(test_missing_samples),
                 TEST(test_missing_digests),
