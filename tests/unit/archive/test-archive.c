@@ -331,6 +331,38 @@ static void test_torn_journal_is_mended(void **state)
         }
 }
 
+/* A line whose sync fails is not there, whole as it was written; and what an earlier failure left does not spoil the
+ * next line. */
+static void test_failed_append(void **state)
+{
+        _cleanup_scratch_ struct scratch scratch = scratch_make();
+        _cleanup_archive_ struct archive *archive = NULL;
+        _cleanup_json_ json_t *event = object("{\"event\":\"a\"}");
+        _cleanup_free_ char *journal = NULL;
+        bool seen = false;
+
+        assert_int_equal(archive_create(scratch.fd, "a", &archive, NULL), 0);
+        for (unsigned n = 1;; n++) {
+                _cleanup_json_ json_t *lines = NULL;
+                int r;
+
+                fault_arm(FAULT_IO, n);
+                r = archive_journal_append(archive, event, NULL);
+                if (!fault_disarm())
+                        break;
+                assert_true(r < 0);
+                seen |= strchr(fault_trace(), 'f') != NULL;
+                assert_int_equal(archive_journal_read(archive, &lines, NULL), 0);
+                assert_int_equal(json_array_size(lines), 0);
+        }
+        assert_true(seen);
+
+        put_file(archive_dirfd(archive), ARCHIVE_JOURNAL, "{\"event\":\"a\"}\n{\"torn");
+        assert_int_equal(archive_journal_append(archive, event, NULL), 0);
+        journal = content(archive_dirfd(archive), ARCHIVE_JOURNAL);
+        assert_string_equal(journal, "{\"event\":\"a\"}\n{\"event\":\"a\"}\n");
+}
+
 static void test_finished_archive_is_not_written(void **state)
 {
         _cleanup_scratch_ struct scratch scratch = scratch_make();
@@ -621,6 +653,7 @@ int main(void)
                 cmocka_unit_test(test_lost_trial_is_reported),
                 cmocka_unit_test(test_journal_lines),
                 cmocka_unit_test(test_torn_journal_is_mended),
+                cmocka_unit_test(test_failed_append),
                 cmocka_unit_test(test_finished_archive_is_not_written),
                 cmocka_unit_test(test_killed_anywhere),
                 cmocka_unit_test(test_faults_anywhere),

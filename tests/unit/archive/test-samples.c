@@ -290,6 +290,25 @@ static void test_line_of_a_fault(void **state)
         }
 }
 
+/* Few compressed bytes that fill the reader's buffer several times over: zstd has taken them all while much of what
+ * comes out of them has not been handed over. */
+static void test_all_rows_come_out(void **state)
+{
+        static const int64_t rows[] = {65535, 65536, 131071, 131072, 196607, 500000};
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_scratch_ struct scratch scratch = scratch_make();
+                _cleanup_text_ struct text text = {0};
+                struct err err = {0};
+
+                text_add(&text, "a\n");
+                for (int64_t row = 0; row < rows[i]; row++)
+                        text_add(&text, "123\n");
+                put_file(&scratch, text.data, text.len, 0);
+                assert_int_equal(read_all(scratch.fd, NULL, 0, &err), rows[i]);
+        }
+}
+
 /* However a whole file is cut, an error results; so it does when a byte of it is changed, or more follow. */
 static void test_damage(void **state)
 {
@@ -468,6 +487,7 @@ int main(void)
                 cmocka_unit_test(test_refused),
                 cmocka_unit_test(test_nul_is_refused),
                 cmocka_unit_test(test_line_of_a_fault),
+                cmocka_unit_test(test_all_rows_come_out),
                 cmocka_unit_test(test_damage),
                 cmocka_unit_test(test_frames_in_a_row),
                 cmocka_unit_test(test_large_window_is_refused),
