@@ -65,13 +65,6 @@ int judge_measure(const struct judge *judge, const struct manifest_rule *rule, s
 int judge_rule(const struct judge *judge, const struct manifest_rule *rule, struct block block,
                const struct noise_floor *floor, int64_t stream, struct judgement *ret);
 
-/* A background workload that sent less of what it was to offer was not the load that the cell names. */
-#define JUDGE_SENT_MIN_PERCENT 97
-
-/* judge_loads - whether the background of all cells that @rule names was really sent in the rounds of @block; if not,
- * the outcome is inconclusive and @j says why */
-bool judge_loads(const struct judge *judge, const struct manifest_rule *rule, struct block block, struct judgement *j);
-
 /* judge_floor - the noise floor of @rule's metric and form in @block: the widest bounds of the same-same controls */
 int judge_floor(const struct judge *judge, const struct manifest_rule *rule, struct block block,
                 struct noise_floor *ret);

@@ -379,47 +379,6 @@ static void measure_pooled(const struct judge *judge, const struct manifest_rule
         j->has_value = j->has_bounds = true;
 }
 
-/* What one background workload of a cell was to send, and sent, in the rounds of @block. */
-static void add_up_load(const struct judge *judge, size_t cell, const char *name, struct block block,
-                        __int128 *ret_offered, __int128 *ret_sent)
-{
-        *ret_offered = *ret_sent = 0;
-        for (size_t round = block.first; round <= block.last; round++) {
-                const json_t *background = json_object_get(trial_at(judge, cell, round), "background");
-                const json_t *load = json_object_get(background, name);
-
-                *ret_offered += json_integer_value(json_object_get(load, "offered_bytes"));
-                *ret_sent += json_integer_value(json_object_get(load, "sent_bytes"));
-        }
-}
-
-bool judge_loads(const struct judge *judge, const struct manifest_rule *rule, struct block block, struct judgement *j)
-{
-        size_t cells[RULE_CELLS_MAX], n = rule_cells(rule, cells);
-
-        for (size_t i = 0; i < n; i++) {
-                json_t *loads = json_object_get(trial_at(judge, cells[i], block.first), "background"), *load;
-                const char *name;
-
-                json_object_foreach(loads, name, load)
-                {
-                        __int128 offered, sent;
-
-                        add_up_load(judge, cells[i], name, block, &offered, &sent);
-                        if (sent * 100 >= offered * JUDGE_SENT_MIN_PERCENT)
-                                continue;
-                        judgement_conclude(
-                                j, OUTCOME_INCONCLUSIVE,
-                                "background %s of %s sent only %d%% of what it was to offer, expected at least "
-                                "%d%%: the load of the cell was not there",
-                                name, judge->manifest->cells[cells[i]].name, (int)(sent * 100 / offered),
-                                JUDGE_SENT_MIN_PERCENT);
-                        return false;
-                }
-        }
-        return true;
-}
-
 int judge_measure(const struct judge *judge, const struct manifest_rule *rule, struct block block, int64_t stream,
                   struct judgement *ret)
 {

@@ -67,8 +67,6 @@ int judge_rule(const struct judge *judge, const struct manifest_rule *rule, stru
                 return 0;
         if (!j->has_bounds)
                 judgement_conclude(j, OUTCOME_INCONCLUSIVE, "%zu rounds are too few for bounds, it takes 5", j->rounds);
-        else if (!judge_loads(judge, rule, block, j))
-                return 0;
         else if (j->clusters)
                 judgement_conclude(j, OUTCOME_INCONCLUSIVE,
                                    "the rounds fall into separate clusters, which no median describes");

@@ -412,33 +412,6 @@ static void test_no_floor(void **state)
         assert_null(json_object_get(rule(&f, 1), "floor"));
 }
 
-static void set_load(const struct fixture *f, const char *cell, size_t position, const char *name, int offered,
-                     int sent)
-{
-        json_object_set_new(trial_of(f, cell, position), "background",
-                            json_pack("{s:{s:i, s:i}}", name, "offered_bytes", offered, "sent_bytes", sent));
-}
-
-/* A claim about an overload that was not there is no claim. */
-static void test_load_that_was_not_sent(void **state)
-{
-        _cleanup_fixture_ struct fixture f = fixture_make(RATIO_RULE, 8, 1);
-
-        for (size_t round = 1; round <= 8; round++)
-                set_load(&f, "a/load", round, "noise", 1000, 970);
-        expect(&f, "holds", "holds", 0);
-        set_load(&f, "a/load", 3, "noise", 1000, 969);
-        expect(&f, "inconclusive", "inconclusive", 4);
-        expect_reason(&f, "background noise of a/load sent only 96%");
-        set_load(&f, "a/load", 3, "noise", 1000, 1000);
-        for (size_t round = 1; round <= 8; round++)
-                set_load(&f, "harm/load", round, "noise", 1000, 300);
-        expect(&f, "inconclusive", "holds", 4); /* no harm was done, so none can be seen */
-        for (size_t round = 1; round <= 8; round++)
-                set_load(&f, "harm/load", round, "noise", 0, 0);
-        expect(&f, "holds", "holds", 0);
-}
-
 /* 17 rounds near 32.6 and 13 near 74.9: no median, the clusters instead. */
 static void test_clusters(void **state)
 {
@@ -580,7 +553,6 @@ int main(void)
                 cmocka_unit_test(test_same_same_spoils_only_when_it_fails),
                 cmocka_unit_test(test_noise_floor),
                 cmocka_unit_test(test_no_floor),
-                cmocka_unit_test(test_load_that_was_not_sent),
                 cmocka_unit_test(test_clusters),
                 cmocka_unit_test(test_bootstrap_from_twenty_rounds_on),
                 cmocka_unit_test(test_advisory_decides_nothing),
