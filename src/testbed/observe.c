@@ -40,15 +40,15 @@ static int observe_link(struct testbed *tb, size_t i, struct scrape_link *ret, s
 int testbed_observe(struct testbed *tb, struct scrape *ret, struct err *err)
 {
         _cleanup_scrape_ struct scrape s = {.n_links = tb->layout->n_links, .n_slices = tb->topology->n_slices};
-        int r = 0;
+        int r;
 
         s.ports = calloc(s.n_links * s.n_slices, sizeof(*s.ports));
         if (!s.ports)
                 return err_set_nomem(err);
+        /* queues first: what has left them by then is counted by the links */
+        r = shaper_observe(tb, &s, err);
         for (size_t i = 0; r >= 0 && i < s.n_links; i++)
                 r = observe_link(tb, i, &s.links[i], err);
-        if (r >= 0)
-                r = shaper_observe(tb, &s, err);
         if (r >= 0 && tb->tagger)
                 r = tagger_observe(tb, &s, err);
         if (r < 0)

@@ -86,7 +86,8 @@ int testbed_address(const struct testbed *tb, const char *zone, const char *slic
 /* testbed_observe - read all counters
  * @ret: scrape_done() releases it
  *
- * What is not there any more (a link, a class) is shown as such and is no error. Return: 0 or a negative errno.
+ * They are read one after another, so while packets are on their way they do not fit each other exactly. What is not
+ * there any more (a link, a class) is shown as such and is no error. Return: 0 or a negative errno.
  */
 int testbed_observe(struct testbed *tb, struct scrape *ret, struct err *err);
 
