@@ -24,8 +24,8 @@ int judge_init(struct judge *judge, const struct manifest *manifest, const json_
 
         *judge = (struct judge){
                 .manifest = manifest,
-                .cells = calloc(manifest->n_cells, sizeof(*judge->cells)),
-                .trials = calloc(manifest->n_cells * stride, sizeof(*judge->trials)),
+                .cells = calloc(manifest->n_cells, sizeof(json_t *)),
+                .trials = calloc(manifest->n_cells * stride, sizeof(json_t *)),
         };
         if (!judge->cells || !judge->trials)
                 return -ENOMEM;

@@ -65,9 +65,10 @@ static double binomial_tail(double k, double n, double p)
 {
         double term = binomial_at(k, n, p), sum = 0, odds = (1 - p) / p;
 
-        for (; k >= 0 && sum + term > sum; k--) {
+        while (sum + term > sum) { /* at the latest until k is 0, which makes the next term 0 */
                 sum += term;
                 term *= k / (n - k + 1) * odds;
+                k--;
         }
         return sum;
 }
