@@ -93,8 +93,8 @@ static int split_port(const char *text, uint16_t port, char host[static 256], ui
         } else {
                 colon = NULL;
         }
-        if (colon && (number_parse_u64(span_of_text(colon + 1), &value) < 0 || value == 0 || value > UINT16_MAX))
-                return err_set(err, ERR_USAGE, EINVAL, "port of address %s is not a number from 1 to 65535", text);
+        if (colon && (number_parse_u64(span_of_text(colon + 1), &value) < 0 || value > UINT16_MAX))
+                return err_set(err, ERR_USAGE, EINVAL, "port of address %s is not a number from 0 to 65535", text);
         if (end == begin || end - begin >= 256)
                 return err_set(err, ERR_USAGE, EINVAL, "\"%s\" is not an address", text);
         memcpy(host, begin, (size_t)(end - begin));

@@ -16,7 +16,7 @@ union address {
 };
 
 /* address_parse - read "192.0.2.1", "192.0.2.1:862", "2001:db8::1", "[2001:db8::1]:862", "fe80::1%eth0"
- * @port: where the text has none
+ * @port: where the text has none; a port of 0 is let through, for the kernel to choose
  *
  * Return: 0; -EINVAL with the reason (kind usage).
  */

@@ -265,7 +265,7 @@ static int send_slot(struct probe *p, size_t i, struct stamp_request *request)
 static int send_slots(struct probe *p)
 {
         const struct schedule *schedule = &p->shared->slots.schedule;
-        struct stamp_request request = {.error = clocksync_estimate()};
+        struct stamp_request request = {.error = p->shared->notes.own_error};
 
         for (size_t i = 0; i < p->config.n_slots; i++) {
                 int64_t now_ns = wait_until(p, schedule_due_ns(schedule, i));
@@ -330,6 +330,7 @@ int probe_run(struct probe *p, int64_t start_ns, const volatile int *stop, struc
         int r;
 
         p->stop = stop;
+        p->shared->notes.own_error = clocksync_estimate();
         p->spin_ns = MIN(SPIN_NS, schedule_due_ns(&schedule, 1) - start_ns) / 2;
         slots_begin(&p->shared->slots, &schedule, &anchor);
         r = send_slots(p);
@@ -361,6 +362,7 @@ json_t *probe_notes_json(const struct probe *p)
                                     json_integer((json_int_t)s->n_faults[i]));
         if (json_object_set_new(object, "scheduling", sched_grant_json(&n->sched)) < 0 ||
             json_object_set_new(object, "buffers", udp_buffers_json(&n->buffers)) < 0 ||
+            json_object_set_new(object, "own_clock", error_json(&n->own_error)) < 0 ||
             json_object_set_new(object, "peer_clock", error_json(&s->peer_error)) < 0 ||
             json_object_set(object, "faults", faults) < 0)
                 return NULL;

@@ -36,12 +36,13 @@ struct probe_config {
 struct probe_notes {
         struct sched_grant sched;
         struct udp_buffers buffers;
-        int64_t realtime_step_ns;  /* CLOCK_REALTIME set against CLOCK_MONOTONIC during the run, at its end */
-        bool is_realtime_stepped;  /* also where it was set back again */
-        uint32_t receive_overflow; /* replies that the full receive buffer has cost */
-        uint64_t n_unreachable;    /* ICMP errors that the peer's side sent */
-        int last_refusal;          /* errno of the last packet that the kernel did not take; 0: none */
-        bool is_complete;          /* probe_run() came to its end, or was stopped by its caller */
+        struct stamp_error own_error; /* of CLOCK_REALTIME, as the kernel sees it */
+        int64_t realtime_step_ns;     /* CLOCK_REALTIME set against CLOCK_MONOTONIC during the run, at its end */
+        bool is_realtime_stepped;     /* also where it was set back again */
+        uint32_t receive_overflow;    /* replies that the full receive buffer has cost */
+        uint64_t n_unreachable;       /* ICMP errors that the peer's side sent */
+        int last_refusal;             /* errno of the last packet that the kernel did not take; 0: none */
+        bool is_complete;             /* probe_run() came to its end, or was stopped by its caller */
 };
 
 struct probe;

@@ -223,6 +223,11 @@ int receiver_run(struct receiver *r, const volatile int *stop, struct err *err)
         return r->ops->run(r, stop, err);
 }
 
+const union address *receiver_address(const struct receiver *r)
+{
+        return &r->config.local;
+}
+
 const struct receiver_counts *receiver_counts(const struct receiver *r)
 {
         return r->counts;

@@ -61,6 +61,9 @@ int receiver_open(struct receiver *r, struct err *err);
 /* receiver_run - count until *@stop becomes non-zero, which is looked at every 100 ms at least */
 int receiver_run(struct receiver *r, const volatile int *stop, struct err *err);
 
+/* receiver_address - where it counts */
+const union address *receiver_address(const struct receiver *r);
+
 /* receiver_counts - so far; may be read by another process at any time, whole after the run */
 const struct receiver_counts *receiver_counts(const struct receiver *r);
 

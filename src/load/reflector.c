@@ -30,6 +30,7 @@ struct shared {
         struct reflector_counts counts;
         struct sched_grant sched;
         struct udp_buffers buffers;
+        union address address; /* where it listens */
 };
 
 struct message {
@@ -93,10 +94,7 @@ const struct reflector_counts *reflector_counts(const struct reflector *r)
 
 void reflector_address(const struct reflector *r, union address *ret)
 {
-        socklen_t len = sizeof(*ret);
-
-        *ret = r->config.local;
-        getsockname(r->fd, &ret->any, &len);
+        *ret = r->shared->address;
 }
 
 int reflector_open(struct reflector *r, struct err *err)
@@ -111,6 +109,7 @@ int reflector_open(struct reflector *r, struct err *err)
                 .want_local = r->is_wildcard,
         };
         uint64_t key;
+        socklen_t len = sizeof(r->shared->address);
         int q;
 
         if (getrandom(&key, sizeof(key), 0) != sizeof(key))
@@ -120,8 +119,10 @@ int reflector_open(struct reflector *r, struct err *err)
         if (r->fd < 0)
                 return r->fd;
         q = udp_timeout(r->fd, STOP_CHECK_NS);
+        if (q == 0 && getsockname(r->fd, &r->shared->address.any, &len) < 0)
+                q = -errno;
         if (q < 0)
-                return err_set_errno(err, ERR_ENVIRONMENT, -q, "cannot set a receive timeout");
+                return err_set_errno(err, ERR_ENVIRONMENT, -q, "cannot set up the reflector's socket");
         sched_apply(&r->config.sched, &r->shared->sched);
         return 0;
 }

@@ -57,7 +57,7 @@ int reflector_open(struct reflector *r, struct err *err);
  */
 int reflector_run(struct reflector *r, const volatile int *stop, struct err *err);
 
-/* reflector_address - where it listens, port included; after reflector_open() in the same process */
+/* reflector_address - where it listens, port included; after reflector_open() */
 void reflector_address(const struct reflector *r, union address *ret);
 
 /* reflector_counts - what happened so far; may be read by another process at any time */

@@ -173,8 +173,6 @@ enum slots_outcome slots_receive(struct slots *s, const struct slots_reply *repl
         }
 
         near_ns = clocksync_realtime(&s->anchor, slot->sent_ns);
-        slot->state = SLOT_ANSWERED;
-        s->n_answered++;
         slot->peer_received_ns = peer_time(packet, packet->receive_timestamp, near_ns);
         slot->peer_sent_ns = peer_time(packet, packet->timestamp, near_ns);
         slot->kernel_received_ns = reply->kernel_received_ns;
@@ -187,6 +185,8 @@ enum slots_outcome slots_receive(struct slots *s, const struct slots_reply *repl
                 s->next_expected = send + 1;
         s->peer_error = packet->error;
         note_peer_clock(s, slot);
+        s->n_answered++;
+        __atomic_store_n(&slot->state, SLOT_ANSWERED, __ATOMIC_RELEASE); /* last, for readers of shared memory */
         return SLOTS_FIRST;
 }
 

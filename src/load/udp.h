@@ -14,6 +14,10 @@
 
 #define UDP_BUFFER_BYTES (4 << 20)
 
+/* What layer 2 adds to an IP packet. */
+#define UDP_ETHERNET_BYTES 14
+#define UDP_TAG_BYTES      4
+
 /* What a packet brings beside its bytes. */
 struct udp_arrival {
         int64_t kernel_ns; /* software receive stamp, CLOCK_REALTIME; SAMPLE_MISSING where there is none */

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The instruments as a user runs them, on loopback: probe and reflector, load and sink."""
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import unittest
+
+import program
+
+
+class Background:
+    """A verb that runs until it is interrupted; its first line on stderr says that it is ready."""
+
+    def __init__(self, *args, wait_for):
+        self.process = subprocess.Popen([program.ASSAY, *args], text=True, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.first = self.process.stderr.readline()
+        assert wait_for in self.first, self.first + self.process.stderr.read()
+
+    def finish(self, sent=signal.SIGINT):
+        self.process.send_signal(sent)
+        out, _ = self.process.communicate(timeout=30)
+        return self.process.returncode, out
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+
+def reflector(*args):
+    background = Background("probe", "reflect", *args, wait_for="reflecting at ")
+    background.address = background.first.split()[-1]
+    return background
+
+
+class Probe(unittest.TestCase):
+    def check_pair(self, address):
+        with reflector(address, "--json") as peer:
+            code, result = program.run_json("probe", "send", peer.address, "-c", 200, "-r", "1000/s", "--same-clock")
+            self.assertEqual(code, 0)
+            counts = result["counts"]
+            self.assertEqual(counts["slots"], 200)
+            self.assertEqual(counts["sent"] + counts["missed"], 200)
+            self.assertEqual((counts["lost"], counts["negative"], counts["duplicates"]), (0, 0, 0))
+            self.assertEqual((counts["forward_hops_max"], counts["return_hops_max"]), (0, 0))
+            for name in ("rtt", "rtt_user", "response", "lateness", "there", "back"):
+                figure = result["figures"][name]
+                self.assertGreater(figure["p50_ns"], 0 if name != "lateness" else -1, name)
+                self.assertIsNone(figure["p99_ns"], name)  # 299 values are the least
+            code, out = peer.finish()
+            self.assertEqual(code, 0)
+            self.assertEqual(json.loads(out)["counts"]["reflected"], counts["sent"])
+
+    def test_ipv4(self):
+        self.check_pair("127.0.0.1:0")
+
+    def test_ipv6(self):
+        program.need("ipv6", os.path.exists("/proc/net/if_inet6"))
+        self.check_pair("[::1]:0")
+
+    def test_text(self):
+        with reflector("127.0.0.1:0", "--stateless") as peer:
+            done = program.run("probe", "send", peer.address, "-c", 400, "--priority", 0)
+            self.assertEqual(done.returncode, 0)
+            for pattern in (r"^  rtt +\d", r"^  rtt_user +\d", r"400 slots: \d+ sent, \d+ missed; \d+ answered, 0 lost",
+                            r"hops there: 0", r"one-way delays are not shown|both clocks are synchronised"):
+                self.assertRegex(done.stdout, re.compile(pattern, re.M))
+            self.assertIn("400 packets", done.stderr)
+            code, out = peer.finish(signal.SIGTERM)
+            self.assertEqual(code, 0)
+            self.assertRegex(out, r"\d+ packets received, \d+ answered")
+
+    def test_interrupted_probe_shows_its_result(self):
+        with reflector("127.0.0.1:0") as peer:
+            with Background("probe", "send", peer.address, "-t", "1h", "--json", wait_for="STAMP to") as probe:
+                self.assertIn(" s  sent ", probe.process.stderr.readline())
+                code, out = probe.finish()
+                self.assertEqual(code, 0)
+                counts = json.loads(out)["counts"]
+                self.assertGreater(counts["received"], 0)
+                self.assertLess(counts["slots"], 3600000)
+
+    def test_nobody_answers(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as closed:
+            closed.bind(("127.0.0.1", 0))
+            port = closed.getsockname()[1]
+            done = program.run("probe", "send", f"127.0.0.1:{port}", "-c", 5, "--linger", "1ms")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("5 lost (100.000 %)", done.stdout)
+
+    def test_reflector_in_a_script(self):
+        """Our reflector as another implementation sees it: bytes by the RFC."""
+        with reflector("127.0.0.1:0") as peer, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            host, port = peer.address.rsplit(":", 1)
+            s.settimeout(20)
+            request = struct.pack(">IQH", 41, 0xEEB5B24012345678, 0x0001) + bytes(30)
+            for own in range(3):
+                s.sendto(request, (host, int(port)))
+                reply = s.recv(100)
+                self.assertEqual(len(reply), 44)
+                self.assertEqual(struct.unpack(">I", reply[:4])[0], own)
+                self.assertEqual(reply[24:38], request[:14])
+                self.assertEqual(reply[38:40] + reply[41:], bytes(5))
+                self.assertNotEqual(reply[13], 0)
+
+    def test_wrong_usage(self):
+        for args, message in [
+            (["probe", "send", "127.0.0.1", "-r", "0/s"], "out of range"),
+            (["probe", "send", "127.0.0.1", "-s", "43B"], "out of range"),
+            (["probe", "send", "127.0.0.1:99999"], "port"),
+            (["probe", "send", "224.0.0.1"], "unicast"),
+            (["probe", "send", "-4", "-6", "127.0.0.1"], "exclude each other"),
+            (["probe", "send"], "expected REFLECTOR"),
+            (["probe", "reflect", "239.0.0.1"], "unicast"),
+            (["load", "send", "127.0.0.1", "-b", "65p"], "out of range"),
+            (["load", "send", "0.0.0.0"], "unicast"),
+            (["load", "sink", "--bpf", "no-such-link"], "no-such-link"),
+        ]:
+            done = program.run(*args)
+            self.assertEqual(done.returncode, 2, args)
+            self.assertIn(message, done.stderr, args)
+
+    def test_port_in_use(self):
+        with reflector("127.0.0.1:0") as peer:
+            done = program.run("probe", "reflect", peer.address)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(peer.address, done.stderr)
+
+
+class Load(unittest.TestCase):
+    def test_what_is_sent_arrives(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+            free.bind(("127.0.0.1", 0))
+            address = "127.0.0.1:%d" % free.getsockname()[1]
+        with Background("load", "sink", address, "--json", wait_for="counting at ") as sink:
+            code, result = program.run_json("load", "send", address, "-r", "20mbit", "-t", "500ms", "-b", "4p")
+            self.assertEqual(code, 0)
+            sent = result["counts"]
+            # 1414 octets of layer 2 a packet: 884.02 of them in half a second, in bursts of four
+            self.assertEqual(sent["offered_packets"], 888)
+            self.assertEqual(sent["offered_bytes"], 888 * 1414)
+            self.assertEqual(sent["refused_packets"], 0)
+            code, out = sink.finish()
+            self.assertEqual(code, 0)
+            got = json.loads(out)["counts"]
+            self.assertEqual(got["packets"] + got["receive_overflow"], sent["sent_packets"])
+            self.assertEqual(got["ip_bytes"], got["packets"] * 1400)
+            self.assertEqual((got["duplicates"], got["reordered"], got["unmarked"]), (0, 0, 0))
+
+    def test_rate_zero(self):
+        code, result = program.run_json("load", "send", "127.0.0.1:9", "-r", "0", "-t", "100ms")
+        self.assertEqual(code, 0)
+        self.assertEqual(result["counts"]["offered_packets"], 0)
+        self.assertEqual(result["counts"]["duration_ns"], 100000000)
+
+
+if __name__ == "__main__":
+    program.main()
