@@ -81,9 +81,9 @@ static json_t *do_status(struct server *s)
         n = testbed_check(s->tb, &faults, &err);
         if (n < 0)
                 text_addf(&faults, "%s\n", err.text);
-        return json_pack("{s:s, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "state", n == 0 ? "up" : "degraded",
-                         "detail", faults.data ? faults.data : "", "process", (int)getpid(), "identity", s->identity,
-                         "topology", topology_shape_name(l->topology->shape), "scheduler",
+        return json_pack("{s:i, s:s, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "assay", 1, "state",
+                         n == 0 ? "up" : "degraded", "detail", faults.data ? faults.data : "", "process", (int)getpid(),
+                         "identity", s->identity, "topology", topology_shape_name(l->topology->shape), "scheduler",
                          topology_scheduler_name(l->topology->scheduler), "tagger",
                          testbed_tagger_name(mechanism.tagger), "classifier",
                          testbed_classifier_name(mechanism.classifier), "nodes", describe_nodes(l), "links",

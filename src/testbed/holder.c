@@ -229,7 +229,9 @@ static int status_without_holder(int dirfd, struct holder_status *s, struct err 
                 s->state = HOLDER_DOWN;
                 s->detail = strdup("");
         }
-        s->json = s->detail ? json_pack("{s:s, s:s}", "state", holder_state_name(s->state), "detail", s->detail) : NULL;
+        s->json = s->detail ? json_pack("{s:i, s:s, s:s}", "assay", 1, "state", holder_state_name(s->state), "detail",
+                                        s->detail)
+                            : NULL;
         return s->json ? 0 : err_set_nomem(err);
 }
 
