@@ -98,6 +98,15 @@ int file_read(int dirfd, const char *path, size_t limit_bytes, char **ret, size_
         return file_read_fd(fd, path, limit_bytes, ret, ret_len, err);
 }
 
+int file_read_beneath(int dirfd, const char *path, size_t limit_bytes, char **ret, size_t *ret_len, struct err *err)
+{
+        _cleanup_close_ int fd = file_open_beneath(dirfd, path);
+
+        if (fd < 0)
+                return err_set_errno(err, ERR_IO, -fd, "cannot open %s", path);
+        return file_read_fd(fd, path, limit_bytes, ret, ret_len, err);
+}
+
 int file_write_all(int fd, const void *data, size_t len)
 {
         const char *p = data;

@@ -23,6 +23,10 @@ int file_read_fd(int fd, const char *name, size_t limit_bytes, char **ret, size_
 /* file_read_stream - as file_read_fd(), of anything that can be read to an end, such as standard input */
 int file_read_stream(int fd, const char *name, size_t limit_bytes, char **ret, size_t *ret_len, struct err *err);
 
+/* file_read_beneath - as file_read(), but neither "..", an absolute path nor a link leads out of @dirfd: for what may
+ * have been made to deceive, such as an archive */
+int file_read_beneath(int dirfd, const char *path, size_t limit_bytes, char **ret, size_t *ret_len, struct err *err);
+
 /* What the temporary names of file_write_atomic() start and end with: a kill in its middle may leave one. */
 #define FILE_TEMPORARY_PREFIX "."
 #define FILE_TEMPORARY_SUFFIX ".tmp"

@@ -98,7 +98,7 @@ int json_load(int dirfd, const char *path, size_t limit_bytes, json_t **ret, str
         size_t len;
         int r;
 
-        r = file_read(dirfd, path, limit_bytes, &data, &len, err);
+        r = file_read_beneath(dirfd, path, limit_bytes, &data, &len, err);
         if (r < 0)
                 return r;
         return json_parse(span_of(data, len), path, ret, err);

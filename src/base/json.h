@@ -22,7 +22,7 @@ DEFINE_CLEANUP(json_t *, json_decref)
  */
 int json_parse(struct span s, const char *name, json_t **ret, struct err *err);
 
-/* json_load - json_parse() of a file of at most @limit_bytes */
+/* json_load - json_parse() of a file of at most @limit_bytes, read by file_read_beneath() */
 int json_load(int dirfd, const char *path, size_t limit_bytes, json_t **ret, struct err *err);
 
 /* json_format - the canonical text of @value, which the caller frees; NULL if memory ran out or @value holds a real */

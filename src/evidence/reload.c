@@ -19,7 +19,7 @@ static int reload_manifest(struct archive *archive, const struct kinds *kinds, c
         size_t len = 0;
         int r;
 
-        r = file_read(archive_dirfd(archive), MANIFEST_PATH, MANIFEST_LIMIT_BYTES, &bytes, &len, err);
+        r = file_read_beneath(archive_dirfd(archive), MANIFEST_PATH, MANIFEST_LIMIT_BYTES, &bytes, &len, err);
         if (r < 0)
                 return r;
         inputs = file_open_dir(archive_dirfd(archive), INPUTS_PATH); /* absent where nothing is included */
@@ -39,7 +39,7 @@ int reload_derive(struct archive *archive, const struct kinds *kinds, struct man
         size_t len = 0, n_skipped = 0;
         int r;
 
-        r = file_read(archive_dirfd(archive), PLAN_PATH, PLAN_LIMIT_BYTES, &stored, &len, err);
+        r = file_read_beneath(archive_dirfd(archive), PLAN_PATH, PLAN_LIMIT_BYTES, &stored, &len, err);
         if (r >= 0)
                 r = json_parse(span_of(stored, len), PLAN_PATH, &json, err);
         if (r >= 0)
@@ -64,7 +64,7 @@ static int compare_plan(struct archive *archive, const struct plan *plan, struct
         size_t len = 0;
         int r;
 
-        r = file_read(archive_dirfd(archive), PLAN_PATH, PLAN_LIMIT_BYTES, &stored, &len, err);
+        r = file_read_beneath(archive_dirfd(archive), PLAN_PATH, PLAN_LIMIT_BYTES, &stored, &len, err);
         if (r >= 0)
                 r = plan_to_json(plan, &json, err);
         if (r < 0)

@@ -56,7 +56,7 @@ static int compare(struct archive *archive, const char *path, const json_t *agai
 
         if (!text)
                 return err_set_nomem(err);
-        r = file_read(archive_dirfd(archive), path, FROZEN_BYTES_MAX, &frozen, &len, err);
+        r = file_read_beneath(archive_dirfd(archive), path, FROZEN_BYTES_MAX, &frozen, &len, err);
         if (r == 0 && span_equal(span_of(frozen, len), span_of_text(text)))
                 return 0;
         if (r == 0)

@@ -195,6 +195,12 @@ static void test_open_beneath(void **state)
         assert_int_equal(file_open_beneath(in, "/etc/passwd"), -EXDEV);
         assert_int_equal(file_open_beneath(in, "link"), -ELOOP);
         assert_int_equal(file_open_beneath(in, "up/out"), -ELOOP);
+
+        _cleanup_free_ char *data = NULL;
+        size_t len;
+        assert_int_equal(file_read_beneath(in, "file", 10, &data, &len, NULL), 0);
+        assert_string_equal(data, "x");
+        assert_int_equal(file_read_beneath(in, "up/out", 10, &(char *){NULL}, &len, NULL), -ELOOP);
 }
 
 static void test_remove_tree(void **state)

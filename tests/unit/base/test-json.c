@@ -176,6 +176,8 @@ static void test_files(void **state)
         assert_true(json_equal(value, again));
         assert_int_equal(json_load(scratch.fd, "x.json", 5, &(json_t *){NULL}, &err), -EFBIG);
         assert_int_equal(json_load(scratch.fd, "y.json", 5, &(json_t *){NULL}, &err), -ENOENT);
+        assert_int_equal(symlinkat("x.json", scratch.fd, "link.json"), 0);
+        assert_int_equal(json_load(scratch.fd, "link.json", 100, &(json_t *){NULL}, &err), -ELOOP);
 }
 
 static void test_members(void **state)
