@@ -112,6 +112,36 @@ static int connect_holder(int dirfd, bool sweeps, struct err *err)
         return TAKE_FD(fd);
 }
 
+/* What a command works with: the folder, locked, and the holder. */
+struct visit {
+        int dirfd, lock_fd;
+        int fd; /* -1: nothing stands */
+};
+
+static void visit_done(struct visit *v)
+{
+        close_cleanup(&v->dirfd);
+        close_cleanup(&v->lock_fd);
+        close_cleanup(&v->fd);
+}
+
+#define _cleanup_visit_ _cleanup_(visit_done)
+
+static int visit_holder(struct visit *v, struct err *err)
+{
+        int r;
+
+        v->dirfd = open_folder(err);
+        if (v->dirfd < 0)
+                return v->dirfd;
+        v->lock_fd = lock_folder(v->dirfd, err);
+        if (v->lock_fd < 0)
+                return v->lock_fd;
+        r = connect_holder(v->dirfd, true, err);
+        v->fd = r < 0 ? -1 : r;
+        return r == -ENOENT ? 0 : MIN(r, 0);
+}
+
 static int receive_fd(struct msghdr *msg)
 {
         for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c))
@@ -254,22 +284,13 @@ static int status_of_holder(int fd, struct holder_status *s, struct err *err)
 
 int holder_status(struct holder_status *ret, struct err *err)
 {
-        _cleanup_close_ int dirfd = open_folder(err), lock = -1, fd = -1;
+        _cleanup_visit_ struct visit v = {-1, -1, -1};
         _cleanup_holder_status_ struct holder_status s = {0};
         int r;
 
-        if (dirfd < 0)
-                return dirfd;
-        lock = lock_folder(dirfd, err);
-        if (lock < 0)
-                return lock;
-        fd = connect_holder(dirfd, true, err);
-        if (fd >= 0)
-                r = status_of_holder(fd, &s, err);
-        else if (fd == -ENOENT)
-                r = status_without_holder(dirfd, &s, err);
-        else
-                r = fd;
+        r = visit_holder(&v, err);
+        if (r >= 0)
+                r = v.fd >= 0 ? status_of_holder(v.fd, &s, err) : status_without_holder(v.dirfd, &s, err);
         if (r < 0)
                 return r;
         *ret = s;
@@ -385,24 +406,19 @@ static int compare(int fd, const char *identity, struct err *err)
 
 int holder_up(const struct topology *topology, const char *identity, struct err *err)
 {
-        _cleanup_close_ int dirfd = open_folder(err), lock = -1, fd = -1;
+        _cleanup_visit_ struct visit v = {-1, -1, -1};
         struct err why = {0};
         int r;
 
-        if (dirfd < 0)
-                return dirfd;
-        lock = lock_folder(dirfd, err);
-        if (lock < 0)
-                return lock;
-        fd = connect_holder(dirfd, true, err);
-        if (fd >= 0)
-                return compare(fd, identity, err);
-        if (fd != -ENOENT)
-                return fd;
-        unlinkat(dirfd, FAILED_NAME, 0);
-        r = start(topology, identity, dirfd, &why);
+        r = visit_holder(&v, err);
+        if (r < 0)
+                return r;
+        if (v.fd >= 0)
+                return compare(v.fd, identity, err);
+        unlinkat(v.dirfd, FAILED_NAME, 0);
+        r = start(topology, identity, v.dirfd, &why);
         if (r < 0) {
-                file_write_atomic(dirfd, FAILED_NAME, 0600, span_of_text(why.text), NULL);
+                file_write_atomic(v.dirfd, FAILED_NAME, 0600, span_of_text(why.text), NULL);
                 if (err)
                         *err = why;
         }
@@ -422,29 +438,25 @@ static int open_peer(int fd)
 
 int holder_down(struct err *err)
 {
-        _cleanup_close_ int dirfd = open_folder(err), lock = -1, fd = -1, process = -1;
+        _cleanup_visit_ struct visit v = {-1, -1, -1};
+        _cleanup_close_ int process = -1;
         _cleanup_json_ json_t *reply = NULL;
         struct pollfd ended;
         int r;
 
-        if (dirfd < 0)
-                return dirfd;
-        lock = lock_folder(dirfd, err);
-        if (lock < 0)
-                return lock;
-        unlinkat(dirfd, FAILED_NAME, 0);
-        fd = connect_holder(dirfd, true, err);
-        if (fd == -ENOENT)
+        r = visit_holder(&v, err);
+        if (r < 0)
+                return r;
+        unlinkat(v.dirfd, FAILED_NAME, 0);
+        if (v.fd < 0)
                 return 1;
-        if (fd < 0)
-                return fd;
-        process = open_peer(fd);
-        r = request(fd, "down", NULL, &reply, NULL, err);
+        process = open_peer(v.fd);
+        r = request(v.fd, "down", NULL, &reply, NULL, err);
         if (r < 0)
                 return r;
         ended = (struct pollfd){.fd = process, .events = POLLIN};
         if (process >= 0 && poll(&ended, 1, PATIENCE_MS) == 0)
                 return err_set(err, ERR_ENVIRONMENT, ETIMEDOUT, "the process that holds the testbed does not end");
-        unlinkat(dirfd, SOCKET_NAME, 0); /* where it was killed in between */
+        unlinkat(v.dirfd, SOCKET_NAME, 0); /* where it was killed in between */
         return 0;
 }

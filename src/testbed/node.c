@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/macro.h"
@@ -36,6 +37,10 @@ static int node_build(struct testbed_node *node, struct err *err)
                 return err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot examine a network namespace");
         for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
                 r = netns_sysctl_write(&node->ns, settings[i].name, settings[i].value, err);
+                if (r == -ENOENT)
+                        return err_set(err, ERR_UNSUPPORTED, ENOENT,
+                                       "this kernel has no setting net/%s: a testbed needs IPv4 and IPv6",
+                                       settings[i].name);
                 if (r < 0)
                         return r;
         }

@@ -330,6 +330,18 @@ static int check_carriers(const struct topology *t, const struct node *boundary,
         return 0;
 }
 
+static int check_ports(const struct topology *t, const struct node *boundary, struct err *err)
+{
+        size_t n = t->hops > 1 ? (t->hops - 1) * t->n_slices : 0;
+
+        for (size_t i = 0; i < t->n_zones; i++)
+                n += (size_t)__builtin_popcount(t->zones[i].slices);
+        if (n <= TOPOLOGY_PORTS_MAX)
+                return 0;
+        return err_set_at(err, ERR_USAGE, PLACE(boundary, "zones"),
+                          "zones: all links together carry %zu slices; %d are possible", n, TOPOLOGY_PORTS_MAX);
+}
+
 static int check_hops(const struct boundary_keys *keys, const struct node *boundary, unsigned *ret, struct err *err)
 {
         if (keys->shape == TOPOLOGY_DAISY_CHAIN) {
@@ -452,6 +464,8 @@ static int resolve(struct topology *t, struct boundary_keys *keys, const struct 
                 return err_set_at(err, ERR_USAGE, PLACE(boundary, "uplink", "to"), "uplink: there is no zone named %s",
                                   keys->uplink.to);
         r = check_slices(t, boundary, err);
+        if (r >= 0)
+                r = check_ports(t, boundary, err);
         if (r < 0)
                 return r;
         return check_carriers(t, boundary, err);

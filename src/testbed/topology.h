@@ -18,6 +18,7 @@ enum {
         TOPOLOGY_SLICES_MAX = 32, /* what an address holds, see layout.h */
         TOPOLOGY_ZONES_MAX = 64,
         TOPOLOGY_HOPS_MAX = 16,
+        TOPOLOGY_PORTS_MAX = 256, /* slices that all links carry together: their counters have to fit into a scrape */
 };
 
 enum topology_shape {

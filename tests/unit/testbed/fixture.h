@@ -69,6 +69,26 @@ static inline struct topology *topology_of(const char *const *edits)
         return t;
 }
 
+/* Zones z0, z1, … that all carry the slices s0, s1, …; a chain where @hops is over 1. */
+static inline char *many(size_t n_slices, size_t n_zones, unsigned hops)
+{
+        struct text t = {0};
+
+        if (hops > 1)
+                text_addf(&t, "topology: daisy-chain\nhops: %u\n", hops);
+        text_add(&t, "uplink: {to: z0, rate: 500mbit}\nslices:\n");
+        for (size_t i = 0; i < n_slices; i++)
+                text_addf(&t, "  s%zu: {vlan: %zu, guarantee: 1mbit, ceiling: 1mbit}\n", i, i + 1);
+        text_add(&t, "zones:\n");
+        for (size_t i = 0; i < n_zones; i++) {
+                text_addf(&t, "  z%zu: {slices: [s0", i);
+                for (size_t j = 1; j < n_slices; j++)
+                        text_addf(&t, ", s%zu", j);
+                text_add(&t, "]}\n");
+        }
+        return text_take(&t);
+}
+
 #define EDITS(...)                                                                                                     \
         (const char *const[])                                                                                          \
         {                                                                                                              \

@@ -125,37 +125,21 @@ static void refuses_what_is_wrong(void **state)
         }
 }
 
-/* @n zones of one slice, or @n slices in two zones */
-static char *many(size_t n_slices, size_t n_zones)
-{
-        struct text t = {0};
-
-        text_add(&t, "uplink: {to: z0, rate: 500mbit}\nslices:\n");
-        for (size_t i = 0; i < n_slices; i++)
-                text_addf(&t, "  s%zu: {vlan: %zu, guarantee: 1mbit, ceiling: 1mbit}\n", i, i + 1);
-        text_add(&t, "zones:\n");
-        for (size_t i = 0; i < n_zones; i++) {
-                text_addf(&t, "  z%zu: {slices: [s0", i);
-                for (size_t j = 1; j < n_slices; j++)
-                        text_addf(&t, ", s%zu", j);
-                text_add(&t, "]}\n");
-        }
-        return text_take(&t);
-}
-
 static void refuses_too_many(void **state)
 {
         static const struct {
                 size_t n_slices, n_zones;
                 const char *error;
         } cases[] = {
-                {32, 64, NULL},
+                {32, 8, NULL},
+                {4, 64, NULL},
+                {5, 52, "zones: all links together carry 260 slices; 256 are possible"},
                 {33, 2, "slices: there are 33; 1 to 32 are possible"},
                 {1, 65, "zones: there are 65; 2 to 64 are possible"},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                _cleanup_free_ char *text = many(cases[i].n_slices, cases[i].n_zones);
+                _cleanup_free_ char *text = many(cases[i].n_slices, cases[i].n_zones, 1);
                 _cleanup_topology_ struct topology *t = NULL;
                 struct err err = {0};
                 int r = read_topology(text, &t, &err);
