@@ -180,6 +180,11 @@ struct decision monitor_decide(struct monitor *m, uint32_t channel, int64_t valu
         return d;
 }
 
+bool monitor_may_ask(const struct monitor *m, uint32_t channel, enum authority authority)
+{
+        return channel < CHANNELS && m->channels[channel].exists && may_ask(&m->channels[channel], authority);
+}
+
 uint32_t monitor_stop(struct monitor *m, enum authority authority, uint32_t source, int64_t now_ns)
 {
         advance(m, now_ns);

@@ -89,6 +89,10 @@ int monitor_init(struct monitor *m, const struct envelope envelopes[static CHANN
 struct decision monitor_decide(struct monitor *m, uint32_t channel, int64_t value, enum authority authority,
                                uint32_t source, int64_t now_ns);
 
+/* monitor_may_ask - whether there is such a channel and @authority reaches its floor: whether a request would not be
+ * rejected */
+bool monitor_may_ask(const struct monitor *m, uint32_t channel, enum authority authority);
+
 /* monitor_stop - the emergency stop: latch it, begin a new epoch. Anybody may stop.
  *
  * The caller applies the safe set, monitor_safe_value() of each channel, before anything else. Stopping what is stopped
