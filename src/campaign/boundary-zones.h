@@ -13,7 +13,7 @@ extern const struct boundary_ops boundary_zones_ops;
 
 /* boundary_zones_missing - whether this host can build the boundary of a cell's configuration
  *
- * Return: 0; -EOPNOTSUPP with the missing capability named in @err.
+ * Return: 0; a negative errno with the missing capability named in @err.
  */
 int boundary_zones_missing(const struct node *config, struct err *err);
 

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "archive/bag.h"
+#include "base/json.h"
 #include "evidence/summary.h"
 #include "evidence/verdict.h"
 
@@ -25,7 +26,7 @@ static int seal(struct archive *archive, const struct manifest *manifest, struct
 }
 
 int finish_archive(struct archive *archive, const struct manifest *manifest, const struct plan *plan,
-                   json_t **ret_summary, json_t **ret_verdict, int *ret_exit_code, struct err *err)
+                   int *ret_exit_code, struct err *err)
 {
         _cleanup_json_ json_t *summary = NULL, *verdict = NULL;
         int r;
@@ -42,7 +43,5 @@ int finish_archive(struct archive *archive, const struct manifest *manifest, con
         if (r < 0)
                 return r;
         *ret_exit_code = verdict_exit_code(verdict);
-        *ret_summary = TAKE_PTR(summary);
-        *ret_verdict = TAKE_PTR(verdict);
         return 0;
 }

@@ -3,13 +3,11 @@
 
 #include "archive/archive.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "evidence/manifest.h"
 #include "evidence/plan.h"
 
 /* finish_archive - summarise what the archive holds, judge it, store both, and seal the bag
- * @ret_summary, @ret_verdict: new references
- * @ret_exit_code:             that of the verdict
+ * @ret_exit_code: that of the verdict
  */
 int finish_archive(struct archive *archive, const struct manifest *manifest, const struct plan *plan,
-                   json_t **ret_summary, json_t **ret_verdict, int *ret_exit_code, struct err *err);
+                   int *ret_exit_code, struct err *err);

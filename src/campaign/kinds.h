@@ -16,6 +16,6 @@ const struct workload_ops *kinds_workload(const char *kind);
 
 /* kinds_missing - whether this host can run a cell's configuration
  *
- * Return: 0 if it can; -EOPNOTSUPP with the missing capability or program named (kind unsupported) in @err.
+ * Return: 0 if it can; a negative errno with the missing capability or program named (kind unsupported) in @err.
  */
 int kinds_missing(const struct node *config, struct err *err);

@@ -36,13 +36,6 @@ static void campaign_done(struct campaign *c)
                 close(c->lock);
 }
 
-void campaign_outcome_done(struct campaign_outcome *outcome)
-{
-        json_decref(outcome->summary);
-        json_decref(outcome->verdict);
-        outcome->summary = outcome->verdict = NULL;
-}
-
 static int find_missing(const struct manifest *manifest, bool skip, size_t **ret, size_t *ret_n, struct err *err)
 {
         _cleanup_free_ size_t *skipped = calloc(manifest->n_cells + 1, sizeof(*skipped));
@@ -53,7 +46,7 @@ static int find_missing(const struct manifest *manifest, bool skip, size_t **ret
         for (size_t i = 0; i < manifest->n_cells; i++) {
                 int r = kinds_missing(manifest->cells[i].config, err);
 
-                if (r == -EOPNOTSUPP && skip) {
+                if (r < 0 && err->kind == ERR_UNSUPPORTED && skip) {
                         log_warning("leaving out cell %s: %s", manifest->cells[i].name, err->text);
                         *err = (struct err){0};
                         skipped[n++] = i;
@@ -364,8 +357,7 @@ static int campaign_go(struct campaign *c, size_t already, struct err *err)
         r = journal_event(c, "finished", NULL, err);
         if (r < 0)
                 return r;
-        return finish_archive(c->archive, c->manifest, c->plan, &c->outcome->summary, &c->outcome->verdict,
-                              &c->outcome->exit_code, err);
+        return finish_archive(c->archive, c->manifest, c->plan, &c->outcome->exit_code, err);
 }
 
 int campaign_run(const struct campaign_options *options, struct campaign_outcome *ret, struct err *err)

@@ -37,15 +37,12 @@ struct campaign_options {
 struct campaign_outcome {
         char archive[4096]; /* path of the archive's folder, once there is one; otherwise empty */
         size_t trials_done, trials_planned;
-        json_t *summary, *verdict; /* owned */
-        int exit_code;             /* that of the verdict */
+        int exit_code; /* that of the verdict */
 };
-
-void campaign_outcome_done(struct campaign_outcome *outcome);
 
 /* campaign_plan - read the manifest and make the plan, without running anything
  *
- * Return: 0; -EOPNOTSUPP with the missing capability in @err where a cell cannot run here and cells are not to be
+ * Return: 0; a negative errno with the missing capability in @err where a cell cannot run here and cells are not to be
  * skipped; another negative errno.
  */
 int campaign_plan(const struct campaign_options *options, struct manifest **ret_manifest, struct plan **ret_plan,

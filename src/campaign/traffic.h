@@ -22,7 +22,7 @@ static inline int64_t traffic_rate_bps(int64_t rate_hz, int64_t packet_bytes)
 
 /* traffic_missing - whether the processors that a cell's workloads are pinned to may be used here
  *
- * Return: 0; -EOPNOTSUPP with the processor named (kind unsupported) in @err.
+ * Return: 0; a negative errno with the processor named (kind unsupported) in @err.
  */
 int traffic_missing(const struct node *config, struct err *err);
 

@@ -389,17 +389,3 @@ void print_campaign_text(struct text *out, const char *archive, const char *seri
         print_visible(out, archive);
         text_add(out, "\n");
 }
-
-int print_campaign(const char *archive, const json_t *summary, const json_t *verdict, struct err *err)
-{
-        _cleanup_text_ struct text out = {0};
-
-        print_campaign_text(&out, archive, NULL, summary, verdict);
-        return print_text(&out, err);
-}
-
-int print_campaign_json(const char *archive, const json_t *summary, const json_t *verdict, struct err *err)
-{
-        return print_json(json_pack("{s:s, s:O, s:O}", "archive", archive, "summary", summary, "verdict", verdict),
-                          err);
-}

@@ -14,9 +14,3 @@
  */
 void print_campaign_text(struct text *out, const char *archive, const char *series, const json_t *summary,
                          const json_t *verdict);
-
-/* print_campaign - that on stdout. Return: 0 or -ENOMEM. */
-int print_campaign(const char *archive, const json_t *summary, const json_t *verdict, struct err *err);
-
-/* print_campaign_json - the same as one JSON object with the members archive, summary and verdict */
-int print_campaign_json(const char *archive, const json_t *summary, const json_t *verdict, struct err *err);

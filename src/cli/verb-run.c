@@ -7,7 +7,7 @@
 #include "campaign/privilege.h"
 #include "campaign/runner.h"
 #include "cli/experiment.h"
-#include "cli/print-campaign.h"
+#include "cli/print-archive.h"
 #include "cli/print-plan.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
@@ -70,14 +70,6 @@ static void explain_rest(const struct campaign_outcome *outcome)
                         outcome->trials_done, outcome->trials_planned, outcome->archive);
 }
 
-static int print_outcome(const struct campaign_outcome *outcome, bool json, struct err *err)
-{
-        int r = json ? print_campaign_json(outcome->archive, outcome->summary, outcome->verdict, err)
-                     : print_campaign(outcome->archive, outcome->summary, outcome->verdict, err);
-
-        return r < 0 ? r : outcome->exit_code;
-}
-
 static int run_campaign(const struct run_options *o, struct campaign_options *campaign, struct err *err)
 {
         struct campaign_outcome outcome = {0};
@@ -96,9 +88,10 @@ static int run_campaign(const struct run_options *o, struct campaign_options *ca
         } else if (r < 0) {
                 explain_rest(&outcome);
         } else {
-                r = print_outcome(&outcome, o->json, err);
+                r = print_archive(outcome.archive, NULL, o->json, err);
+                if (r >= 0)
+                        r = outcome.exit_code;
         }
-        campaign_outcome_done(&outcome);
         return r;
 }
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -56,11 +57,29 @@ def host_state():
             processes.add(entry.name)
     pins = sorted(str(p) for p in pathlib.Path("/sys/fs/bpf").rglob("*")) if pathlib.Path("/sys/fs/bpf").is_dir() else []
     return {"namespaces": sorted(namespaces), "links": out("ip", "-o", "link"), "queues": out("tc", "qdisc", "show"),
-            "named": out("ip", "netns", "list"), "pins": pins, "processes": sorted(processes)}
+            "pins": pins, "processes": sorted(processes)}
+
+
+def assert_unchanged(test, before):
+    """That the host looks as before. What a kill ends is gone a moment later, so there are five seconds to get there."""
+    deadline = time.monotonic() + 5
+    while host_state() != before and time.monotonic() < deadline:
+        pass
+    test.assertEqual(host_state(), before)
+
+
+def isolate():
+    """As root: go on in namespaces of our own, so that what else happens on the host is neither seen nor disturbed."""
+    if os.geteuid() != 0 or os.environ.get("ASSAY_E2E_ISOLATED"):
+        return
+    os.environ["ASSAY_E2E_ISOLATED"] = "1"
+    os.execvp("unshare", ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "sh", "-c",
+                          'mount -t tmpfs none /run/lock && exec "$@"', "sh", sys.executable, *sys.argv])
 
 
 def main():
     """Run the module's tests; exit 77 where every one of them was skipped, so that the skip shows."""
+    isolate()
     result = unittest.main(verbosity=2, exit=False).result
     if not result.wasSuccessful():
         sys.exit(1)

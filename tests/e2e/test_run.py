@@ -21,15 +21,24 @@ class Campaign(unittest.TestCase):
     def setUp(self):
         program.need_root()
         self.before = program.host_state()
+        self.running = []
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="assay-e2e-"))
         self.addCleanup(shutil.rmtree, self.scratch, ignore_errors=True)
 
     def tearDown(self):
-        self.assertEqual(program.host_state(), self.before)
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+            process.stdout.close()
+            process.stderr.close()
+            process.wait()
+        program.assert_unchanged(self, self.before)
 
     def start(self, *args):
-        return subprocess.Popen([program.ASSAY, "run", *map(str, args)], text=True, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen([program.ASSAY, "run", *map(str, args)], text=True, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.running.append(process)
+        return process
 
     def archive(self):
         found = [p for p in self.scratch.iterdir() if p.is_dir() and p.name.startswith("tiny-")]
@@ -46,6 +55,29 @@ class Campaign(unittest.TestCase):
                     return journal.parent.parent
             time.sleep(0.01)
         self.fail("no trial in time")
+
+    def wait_for_measurement(self, process):
+        """Until a trial measures: its load keeps a processor busy, and has used 200 ms of it."""
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            child = self.child(process, "load")
+            try:
+                fields = pathlib.Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[11]) + int(fields[12]) >= 20:
+                return
+        self.fail("no trial measures")
+
+    def child(self, process, name):
+        """The process id of a child of this name, or None."""
+        for child in self.children(process.pid):
+            try:
+                if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == name:
+                    return child
+            except OSError:
+                continue
+        return None
 
     def children(self, pid):
         found = []
@@ -173,24 +205,102 @@ class Interference(Campaign):
     def test_the_reflector_dies(self):
         process = self.start(TINY, "-o", self.scratch, "--set", "workload.duration=1s")
         self.wait_for_trials(process, 1)
-        deadline = time.monotonic() + 20
-        killed = False
-        while not killed and time.monotonic() < deadline:
-            for child in self.children(process.pid):
-                name = pathlib.Path(f"/proc/{child}/comm")
-                try:
-                    if "reflector" in name.read_text():
-                        os.kill(child, signal.SIGKILL)
-                        killed = True
-                except OSError:
-                    continue
-        self.assertTrue(killed)
+        self.wait_for_measurement(process)
+        os.kill(self.child(process, "reflector"), signal.SIGKILL)
         _, errors = process.communicate(timeout=120)
         self.assertIn("INVALID", errors)
         self.assertIn("reflector", errors)
         self.assertEqual(process.returncode, 0, errors)  # its round was run again
         archive = self.archive()
         self.assertEqual(program.run("verify", archive).returncode, 0)
+
+
+    def test_the_clock_is_stepped(self):
+        """By 20 ms and back, while one trial measures: that trial is invalid, and its round is run again."""
+        process = self.start(TINY, "-o", self.scratch, "--set", "workload.duration=1s")
+        self.wait_for_trials(process, 1)
+        self.wait_for_measurement(process)
+        for step in [20_000_000, -20_000_000]:
+            try:
+                time.clock_settime_ns(time.CLOCK_REALTIME, time.clock_gettime_ns(time.CLOCK_REALTIME) + step)
+            except PermissionError:
+                process.terminate()
+                process.communicate(timeout=20)
+                program.need("clock", False)
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertRegex(errors, r"INVALID: [^\n]*clock was set")
+        self.assertEqual(program.run("verify", self.archive()).returncode, 0)
+
+    def test_the_uplink_goes_down(self):
+        process = self.start(TINY, "-o", self.scratch, "--set", "workload.duration=1s")
+        self.wait_for_trials(process, 1)
+        self.wait_for_measurement(process)
+        own = os.readlink(f"/proc/{process.pid}/ns/net")
+        downed = False
+        for fd in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+            try:
+                if not os.readlink(fd).startswith("net:[") or os.readlink(fd) == own:
+                    continue
+            except OSError:
+                continue
+            enter = ["nsenter", f"--net={fd}", "ip"]
+            links = json.loads(subprocess.run([*enter, "-j", "link"], text=True, capture_output=True, check=True).stdout)
+            names = [link["ifname"] for link in links if link["ifname"] != "lo"]
+            if len(names) > 1:  # the gateway has a link for each zone
+                for name in names:
+                    subprocess.run([*enter, "link", "set", name, "down"], check=True)
+                downed = True
+                break
+        self.assertTrue(downed)
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertIn("INVALID: path not proven", errors)
+
+
+class Rights(Campaign):
+    """An ordinary user, and hosts that lack something."""
+
+    TREE = ["--set", "boundary.uplink.scheduler=tree"]
+
+    def ordinary(self, *args):
+        self.scratch.chmod(0o777)
+        tools = self.scratch / "tools"  # a place that the other user may read
+        tools.mkdir()
+        shutil.copy(program.ASSAY, tools / "assay")
+        shutil.copy(TINY, tools / "tiny.yaml")
+        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", tools / "assay", "run",
+                               tools / "tiny.yaml", "-o", self.scratch, *args], text=True, capture_output=True,
+                              stdin=subprocess.DEVNULL, check=False)
+        shutil.rmtree(tools)
+        return done
+
+    def test_ordinary_user(self):
+        program.need("userns", subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "unshare",
+                                               "-rn", "true"], check=False).returncode == 0)
+        done = self.ordinary(*self.TREE)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("class: provisional", done.stdout)
+        self.assertIn("802.1Q", done.stdout)  # the weaker mechanism is named
+        self.assertEqual(program.run("verify", self.archive()).returncode, 0)
+
+    def test_missing_capability_is_named(self):
+        done = self.ordinary()
+        self.assertEqual(done.returncode, 6, done.stdout + done.stderr)
+        self.assertIn("BPF", done.stderr)
+        self.assertEqual(list(self.scratch.iterdir()), [])
+
+    def test_missing_processor_is_named(self):
+        done = program.run("run", TINY, "-o", self.scratch, "--set", "workload.cpu=1000")
+        self.assertEqual(done.returncode, 6)
+        self.assertIn("processor 1000", done.stderr)
+        self.assertEqual(list(self.scratch.iterdir()), [])
+
+    def test_inside_unshare(self):
+        program.need("userns", subprocess.run(["unshare", "-rn", "true"], check=False).returncode == 0)
+        done = subprocess.run(["unshare", "-rn", program.ASSAY, "run", str(TINY), "-o", str(self.scratch), *self.TREE],
+                              text=True, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 class Places(Campaign):
