@@ -68,7 +68,8 @@ extern const struct key_table topology_keys;
  * Checked besides keys, types and limits: guarantees lie below their ceilings and together below the uplink's rate;
  * ceilings lie below the uplink's rate, and together where trees per queue make them strict; VLANs differ; zones carry
  * slices that exist, every slice reaches uplink.to and some other zone; uplink.to exists; `hops` is given for a chain
- * and for nothing else. Return: 0, or a negative errno with reason and position (kind usage) in @err.
+ * and for nothing else; all links together carry TOPOLOGY_PORTS_MAX slices at most.
+ * Return: 0, or a negative errno with reason and position (kind usage) in @err.
  */
 int topology_read(const struct node *boundary, struct topology **ret, struct err *err);
 
