@@ -311,7 +311,7 @@ static int allocate(struct layout *l, struct err *err)
         l->nodes = calloc(n_nodes, sizeof(*l->nodes));
         l->links = calloc(n_links, sizeof(*l->links));
         l->subnets = calloc(n_subnets, sizeof(*l->subnets));
-        l->routes = calloc(n_subnets + t->hops * t->hops * t->n_slices, sizeof(*l->routes));
+        l->routes = calloc(n_subnets + (size_t)t->hops * t->hops * t->n_slices, sizeof(*l->routes));
         return l->nodes && l->links && l->subnets && l->routes ? 0 : err_set_nomem(err);
 }
 
