@@ -11,11 +11,12 @@
 #include "load/reflector.h"
 #include "sys/child.h"
 
-#define STAMP_PORT    862 /* RFC 8762, section 4.1 */
-#define FIFO_PRIORITY 50
-#define LINGER_NS     (500 * NSEC_PER_MSEC) /* a reply that comes later is lost */
-#define READY_NS      (5 * NSEC_PER_SEC)
-#define EXIT_NS       (5 * NSEC_PER_SEC)
+#define STAMP_PORT 862 /* RFC 8762, section 4.1 */
+#define FIFO_PRIORITY                                                                                                  \
+        50 /* of the probe; the reflector may share its processor, and has to get it when a packet comes */
+#define LINGER_NS (500 * NSEC_PER_MSEC) /* a reply that comes later is lost */
+#define READY_NS  (5 * NSEC_PER_SEC)
+#define EXIT_NS   (5 * NSEC_PER_SEC)
 
 struct stamp_probe {
         struct workload base;
@@ -88,7 +89,7 @@ static int make_reflector(struct stamp_probe *s, struct err *err)
 {
         struct reflector_config config = {
                 .sched = {.cpu = (int)s->keys.reflector_cpu,
-                          .fifo_priority = FIFO_PRIORITY,
+                          .fifo_priority = FIFO_PRIORITY + 1,
                           .lock_memory = true,
                           .precise_timers = true},
         };

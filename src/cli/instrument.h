@@ -26,8 +26,10 @@ struct instrument {
  */
 int instrument_run(const struct instrument *instrument, struct err *err);
 
-/* Real-time priority that instruments ask for unless told otherwise. */
-#define INSTRUMENT_PRIORITY "50"
+/* Real-time priorities that are asked for unless told otherwise. A probe that spins must not keep a reflector on the
+ * same processor from it. */
+#define INSTRUMENT_PROBE_PRIORITY     "50"
+#define INSTRUMENT_REFLECTOR_PRIORITY "51"
 
 /* instrument_sched - what the options --cpu and --priority ask of the scheduler */
 struct sched_request instrument_sched(int64_t cpu, int64_t priority);

@@ -9,13 +9,24 @@
 #include "base/macro.h"
 #include "load/clocksync.h"
 
-/* How long before a slot's time the probe wakes up; the rest it spins, since timers are late by some ten microseconds.
- * At high rates it is half a period, so that ordinary tasks of the CPU get their share and the kernel has no reason to
- * hold a real-time thread back. */
-#define SPIN_NS (100 * NSEC_PER_USEC)
+/* A sleeping processor has cold caches and forgets its branches: after it, a packet takes a microsecond or two more. So
+ * at high rates a real-time probe does not sleep between slots, but spins, and only now and then naps, so that ordinary
+ * tasks of the processor get their share before the kernel takes it from the probe (real-time throttling, or the
+ * scheduler's server for fair tasks: 5% of each second). Without real-time priority a thread that spins is soon taken
+ * for one that can wait: it sleeps whenever there is time. */
+#define SPIN_PERIOD_MAX_NS (2 * NSEC_PER_MSEC)
+#define NAP_SHARE          10 /* awake for so many times as long as asleep */
+#define NAP_MAX_NS         (10 * NSEC_PER_MSEC)
 
-/* So long the probe asks for a reply again and again before it sleeps: a wake-up costs more than a short round trip. */
-#define REPLY_POLL_NS (150 * NSEC_PER_USEC)
+/* How long before a slot's time the probe wakes up, since timers are late by some ten microseconds. At the highest
+ * rates it is half a period. */
+#define MARGIN_NS (100 * NSEC_PER_USEC)
+
+/* So long the probe asks for a reply again and again before it sleeps: a wake-up costs more than a short round trip.
+ * Where replies keep coming later than that it gives it up for good, as it gives up spinning: then the path is long, or
+ * the reflector shares the processor and has to wait for it (which is why it should have the higher priority). */
+#define REPLY_POLL_NS      (150 * NSEC_PER_USEC)
+#define POLL_SCORE_GIVE_UP 16 /* so many more replies came late than in time */
 
 /* In the last moment before a slot's time it looks at the clock only. */
 #define AIM_NS (2 * NSEC_PER_USEC)
@@ -34,7 +45,11 @@ struct probe {
         /* of the process that runs it */
         int fd, watch_fd;
         const volatile int *stop;
-        int64_t spin_ns;
+        int64_t margin_ns;
+        bool is_spinner;
+        int64_t awake_since_ns;
+        bool is_poller;
+        int poll_score;
         bool is_waiting; /* for the reply to the latest packet */
         int64_t poll_until_ns;
         uint8_t packet[PROBE_SIZE_MAX];
@@ -127,6 +142,17 @@ int probe_open(struct probe *p, struct err *err)
         return 0;
 }
 
+/* The latest packet was answered. */
+static void end_wait(struct probe *p, int64_t received_ns)
+{
+        p->is_waiting = false;
+        if (!p->is_poller)
+                return;
+        p->poll_score = received_ns <= p->poll_until_ns ? MAX(p->poll_score - 1, 0) : p->poll_score + 1;
+        if (p->poll_score >= POLL_SCORE_GIVE_UP)
+                p->is_poller = p->is_spinner = false;
+}
+
 /* Takes one reply, or whatever arrived. Return: 1 if something did; 0 if nothing is there; a negative errno. */
 static int receive_one(struct probe *p)
 {
@@ -163,7 +189,7 @@ static int receive_one(struct probe *p)
         reply.ttl = arrival.ttl;
         slots_receive(&p->shared->slots, &reply);
         if (reply.packet.sender_sequence == (uint32_t)(p->shared->slots.first_sequence + p->shared->slots.n_sent - 1))
-                p->is_waiting = false;
+                end_wait(p, reply.received_ns);
         return 1;
 }
 
@@ -193,14 +219,39 @@ static int take_stamps(struct probe *p)
         }
 }
 
+/* How long to sleep now, with nothing to do before @until_ns but perhaps to wait for a reply.
+ * @may_nap: false once the question was asked in this slot: a spinner naps early in a slot or not at all
+ */
+static int64_t sleep_length(const struct probe *p, int64_t now_ns, int64_t until_ns, bool may_nap)
+{
+        int64_t free_ns = until_ns - p->margin_ns - now_ns, nap_ns = MIN(free_ns, NAP_MAX_NS);
+
+        if (free_ns <= 0)
+                return 0;
+        if (!p->is_spinner || p->is_waiting)
+                return free_ns;
+        return may_nap && now_ns - p->awake_since_ns >= nap_ns * NAP_SHARE ? nap_ns : 0;
+}
+
+static int sleep_for(struct probe *p, int64_t ns)
+{
+        const struct timespec timeout = timespec_of_nsec(ns);
+        struct pollfd pfd = {.fd = p->fd, .events = POLLIN};
+
+        if (ppoll(&pfd, 1, &timeout, NULL) < 0 && errno != EINTR)
+                return -errno;
+        p->awake_since_ns = clock_now_ns(CLOCK_MONOTONIC);
+        return 0;
+}
+
 /* Receives until the clock reads @until_ns. Return: the time; -EINTR where the run is to stop; another negative errno.
  */
 static int64_t wait_until(struct probe *p, int64_t until_ns)
 {
+        bool may_nap = true;
+
         while (!(p->stop && *p->stop)) {
-                struct pollfd pfd = {.fd = p->fd, .events = POLLIN};
-                int64_t now_ns, sleep_ns;
-                struct timespec timeout;
+                int64_t now_ns, sleep_ns = 0;
                 int r;
 
                 r = receive_all(p);
@@ -212,21 +263,17 @@ static int64_t wait_until(struct probe *p, int64_t until_ns)
                                 now_ns = clock_now_ns(CLOCK_MONOTONIC);
                         return now_ns;
                 }
-                if (p->is_waiting && now_ns < p->poll_until_ns) {
-                        sched_yield();
-                        continue;
+                if (!p->is_waiting || now_ns >= p->poll_until_ns) {
+                        r = take_stamps(p);
+                        sleep_ns = sleep_length(p, now_ns, until_ns, may_nap);
+                        may_nap = false;
                 }
-                r = take_stamps(p);
+                if (r == 0 && sleep_ns > 0)
+                        r = sleep_for(p, sleep_ns);
+                else
+                        sched_yield();
                 if (r < 0)
                         return r;
-                sleep_ns = until_ns - p->spin_ns - now_ns;
-                if (sleep_ns <= 0) {
-                        sched_yield();
-                        continue;
-                }
-                timeout = timespec_of_nsec(sleep_ns);
-                if (ppoll(&pfd, 1, &timeout, NULL) < 0 && errno != EINTR)
-                        return -errno;
         }
         return -EINTR;
 }
@@ -251,7 +298,7 @@ static int send_slot(struct probe *p, size_t i, struct stamp_request *request)
         if (send_packet(p) >= 0) {
                 slots_sent(&p->shared->slots, i, sent_ns);
                 p->is_waiting = true;
-                p->poll_until_ns = sent_ns + REPLY_POLL_NS;
+                p->poll_until_ns = sent_ns + (p->is_poller ? REPLY_POLL_NS : 0);
                 return 0;
         }
 
@@ -327,11 +374,16 @@ int probe_run(struct probe *p, int64_t start_ns, const volatile int *stop, struc
 {
         const struct schedule schedule = schedule_at_rate(start_ns, p->config.rate_hz);
         const struct clocksync_anchor anchor = clocksync_anchor_read();
+        int64_t period_ns = schedule_due_ns(&schedule, 1) - start_ns;
         int r;
 
         p->stop = stop;
         p->shared->notes.own_error = clocksync_estimate();
-        p->spin_ns = MIN(SPIN_NS, schedule_due_ns(&schedule, 1) - start_ns) / 2;
+        p->margin_ns = MIN(MARGIN_NS, period_ns / 2);
+        p->is_spinner = period_ns <= SPIN_PERIOD_MAX_NS && p->config.sched.fifo_priority > 0 &&
+                        p->shared->notes.sched.fifo_errno == 0;
+        p->is_poller = true;
+        p->awake_since_ns = clock_now_ns(CLOCK_MONOTONIC);
         slots_begin(&p->shared->slots, &schedule, &anchor);
         r = send_slots(p);
         if (r == 0)
@@ -340,6 +392,7 @@ int probe_run(struct probe *p, int64_t start_ns, const volatile int *stop, struc
                 r = note_clock(p);
         if (r < 0)
                 return err_set_errno(err, ERR_ENVIRONMENT, -r, "the probe's socket failed");
+        p->shared->notes.is_spinning = p->is_spinner;
         p->shared->notes.is_complete = true;
         return 0;
 }
@@ -367,10 +420,10 @@ json_t *probe_notes_json(const struct probe *p)
             json_object_set(object, "faults", faults) < 0)
                 return NULL;
         if (json_object_update_new(object,
-                                   json_pack("{s:I,s:b,s:I,s:I,s:I,s:I,s:I}", "realtime_step_ns",
+                                   json_pack("{s:I,s:b,s:b,s:I,s:I,s:I,s:I,s:I}", "realtime_step_ns",
                                              (json_int_t)n->realtime_step_ns, "is_realtime_stepped",
-                                             (int)n->is_realtime_stepped, "receive_overflow",
-                                             (json_int_t)n->receive_overflow, "unreachable",
+                                             (int)n->is_realtime_stepped, "is_spinning", (int)n->is_spinning,
+                                             "receive_overflow", (json_int_t)n->receive_overflow, "unreachable",
                                              (json_int_t)n->n_unreachable, "unmatched", (json_int_t)s->n_unmatched,
                                              "stray_stamps", (json_int_t)s->n_stray_stamps, "peer_offset_ns",
                                              (json_int_t)s->peer_offset_ns)) < 0)
