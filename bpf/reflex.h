@@ -5,7 +5,7 @@
  *
  *         #include <assay/reflex.h>
  *
- *         long tick(const struct reflex_event *event)
+ *         __attribute__((section("reflex"), used)) long tick(const struct reflex_event *event)
  *         {
  *                 return pwm_write(1, event->sequence & 1 ? 10 : 20);
  *         }

@@ -144,16 +144,20 @@ int bpf_input_load_bytes(const struct bpf_input *input, struct span bytes, const
         return 0;
 }
 
+int bpf_input_read(const char *path, char **ret, size_t *ret_len, struct err *err)
+{
+        if (streq(path, "-"))
+                return file_read_stream(STDIN_FILENO, "standard input", INPUT_BYTES_MAX, ret, ret_len, err);
+        return file_read(AT_FDCWD, path, INPUT_BYTES_MAX, ret, ret_len, err);
+}
+
 int bpf_input_load(const struct bpf_input *input, const char *path, struct object **ret, struct err *err)
 {
         _cleanup_free_ char *bytes = NULL;
         size_t len;
         int r;
 
-        if (streq(path, "-"))
-                r = file_read_stream(STDIN_FILENO, "standard input", INPUT_BYTES_MAX, &bytes, &len, err);
-        else
-                r = file_read(AT_FDCWD, path, INPUT_BYTES_MAX, &bytes, &len, err);
+        r = bpf_input_read(path, &bytes, &len, err);
         if (r < 0)
                 return r;
         return bpf_input_load_bytes(input, span_of(bytes, len), streq(path, "-") ? "standard input" : path, ret, err);

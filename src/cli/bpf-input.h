@@ -44,6 +44,9 @@ struct bpf_input {
  */
 int bpf_input_load(const struct bpf_input *input, const char *path, struct object **ret, struct err *err);
 
+/* bpf_input_read - the bytes of a file ("-": standard input), which the caller frees */
+int bpf_input_read(const char *path, char **ret, size_t *ret_len, struct err *err);
+
 /* bpf_input_load_bytes - as bpf_input_load(), of bytes that have been read; @name for messages */
 int bpf_input_load_bytes(const struct bpf_input *input, struct span bytes, const char *name, struct object **ret,
                          struct err *err);

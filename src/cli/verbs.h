@@ -10,6 +10,7 @@ extern const struct verb verb_list;
 extern const struct verb verb_load;
 extern const struct verb verb_probe;
 extern const struct verb verb_reference;
+extern const struct verb verb_reflex;
 extern const struct verb verb_run;
 extern const struct verb verb_show;
 extern const struct verb verb_testbed;

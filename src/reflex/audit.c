@@ -34,11 +34,11 @@ const char *authority_name(enum authority authority)
         return (unsigned)authority < AUTHORITIES ? authority_choices[authority] : "unknown";
 }
 
-const char *outcome_name(enum outcome outcome)
+const char *answer_name(enum answer answer)
 {
-        static const char *const names[OUTCOMES] = {"allow", "clamp", "safe", "reject"};
+        static const char *const names[ANSWERS] = {"allow", "clamp", "safe", "reject"};
 
-        return (unsigned)outcome < OUTCOMES ? names[outcome] : "unknown";
+        return (unsigned)answer < ANSWERS ? names[answer] : "unknown";
 }
 
 const char *cause_name(enum cause cause)

@@ -11,7 +11,7 @@
 /* Who asks, in ascending order. */
 enum authority { AUTHORITY_LEARNED, AUTHORITY_MISSION, AUTHORITY_OPERATOR, AUTHORITY_SAFETY, AUTHORITIES };
 
-enum outcome { OUTCOME_ALLOW, OUTCOME_CLAMP, OUTCOME_SAFE, OUTCOME_REJECT, OUTCOMES };
+enum answer { ANSWER_ALLOW, ANSWER_CLAMP, ANSWER_SAFE, ANSWER_REJECT, ANSWERS };
 
 enum cause { CAUSE_NONE, CAUSE_UNKNOWN, CAUSE_AUTHORITY, CAUSE_ESTOP, CAUSE_HOLD, CAUSE_RANGE, CAUSE_SLEW, CAUSES };
 
@@ -26,7 +26,7 @@ struct audit_record {
         int32_t applied;   /* undefined where rejected */
         uint8_t event;     /* enum audit_event */
         uint8_t authority; /* enum authority */
-        uint8_t outcome;   /* enum outcome; of a release and an unhold: allow or reject */
+        uint8_t answer;    /* enum answer; of a release and an unhold: allow or reject */
         uint8_t cause;     /* enum cause */
 };
 
@@ -48,9 +48,9 @@ int audit_next(struct audit *a, struct audit_record *ret);
 /* audit_dropped - how many records were overwritten before they were read */
 uint64_t audit_dropped(const struct audit *a);
 
-/* authority_name, outcome_name, cause_name, audit_event_name - stable names in lower case */
+/* authority_name, answer_name, cause_name, audit_event_name - stable names in lower case */
 const char *authority_name(enum authority authority);
-const char *outcome_name(enum outcome outcome);
+const char *answer_name(enum answer answer);
 const char *cause_name(enum cause cause);
 const char *audit_event_name(enum audit_event event);
 

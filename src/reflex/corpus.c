@@ -80,8 +80,8 @@ static void check(struct corpus *c, uint32_t channel, enum authority authority, 
         bool is_safe;
 
         c->counts->draws++;
-        c->counts->outcomes[d.outcome]++;
-        if (d.outcome == OUTCOME_REJECT)
+        c->counts->answers[d.answer]++;
+        if (d.answer == ANSWER_REJECT)
                 return;
         if (!e || !e->exists)
                 return escape(c, CAUSE_UNKNOWN);

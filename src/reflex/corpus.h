@@ -13,12 +13,12 @@ typedef struct decision (*corpus_decide_fn)(struct monitor *m, uint32_t channel,
                                             enum authority authority, uint32_t source, int64_t now_ns);
 
 struct corpus_counts {
-        uint64_t draws;              /* requests decided */
-        uint64_t outcomes[OUTCOMES]; /* of them, by enum outcome */
-        uint64_t interventions;      /* stops, releases, holds and their ends, tried in between */
-        uint64_t escapes;            /* values applied that leave the envelope */
-        enum cause first_escape;     /* the rule that the first of them broke */
-        uint64_t first_escape_draw;  /* and its number, from 1 */
+        uint64_t draws;             /* requests decided */
+        uint64_t answers[ANSWERS];  /* of them, by enum answer */
+        uint64_t interventions;     /* stops, releases, holds and their ends, tried in between */
+        uint64_t escapes;           /* values applied that leave the envelope */
+        enum cause first_escape;    /* the rule that the first of them broke */
+        uint64_t first_escape_draw; /* and its number, from 1 */
 };
 
 #define CORPUS_PUBLIC_DRAWS 1000

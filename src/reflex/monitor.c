@@ -84,7 +84,7 @@ static inline void record(struct monitor *m, enum audit_event event, uint32_t ch
                 .applied = d.value,
                 .event = (uint8_t)event,
                 .authority = (uint8_t)authority,
-                .outcome = (uint8_t)d.outcome,
+                .answer = (uint8_t)d.answer,
                 .cause = (uint8_t)d.cause,
         };
 }
@@ -123,7 +123,7 @@ static inline struct decision apply_request(struct monitor_channel *c, int64_t v
 
         c->applied = limited;
         return (struct decision){
-                .outcome = limited == value ? OUTCOME_ALLOW : OUTCOME_CLAMP,
+                .answer = limited == value ? ANSWER_ALLOW : ANSWER_CLAMP,
                 .cause = limited != ranged ? CAUSE_SLEW
                          : ranged != value ? CAUSE_RANGE
                                            : CAUSE_NONE,
@@ -135,12 +135,12 @@ static inline struct decision apply_safe(struct monitor_channel *c, enum cause c
 {
         c->applied = c->anchor = c->safe;
         c->since_ns = now_ns;
-        return (struct decision){.outcome = OUTCOME_SAFE, .cause = cause, .value = c->safe};
+        return (struct decision){.answer = ANSWER_SAFE, .cause = cause, .value = c->safe};
 }
 
 static inline struct decision reject(enum cause cause)
 {
-        return (struct decision){.outcome = OUTCOME_REJECT, .cause = cause};
+        return (struct decision){.answer = ANSWER_REJECT, .cause = cause};
 }
 
 /* Whether the authority is one that there is and reaches the floor: one comparison of unsigned numbers. */
@@ -193,7 +193,7 @@ uint32_t monitor_stop(struct monitor *m, enum authority authority, uint32_t sour
         for (uint32_t i = 0; i < CHANNELS; i++)
                 apply_safe(&m->channels[i], CAUSE_ESTOP, m->now_ns);
         record(m, AUDIT_STOP, CHANNEL_NONE, 0, authority, source,
-               (struct decision){.outcome = OUTCOME_SAFE, .cause = CAUSE_ESTOP});
+               (struct decision){.answer = ANSWER_SAFE, .cause = CAUSE_ESTOP});
         return m->epoch;
 }
 
@@ -207,7 +207,7 @@ int monitor_safe_value(const struct monitor *m, uint32_t channel, int32_t *ret)
 
 int monitor_release(struct monitor *m, uint32_t epoch, enum authority authority, uint32_t source, int64_t now_ns)
 {
-        struct decision d = {.outcome = OUTCOME_REJECT};
+        struct decision d = {.answer = ANSWER_REJECT};
         int r = 0;
 
         advance(m, now_ns);
@@ -220,7 +220,7 @@ int monitor_release(struct monitor *m, uint32_t epoch, enum authority authority,
                 d.cause = CAUSE_ESTOP;
                 r = -ESTALE;
         } else {
-                d.outcome = OUTCOME_ALLOW;
+                d.answer = ANSWER_ALLOW;
                 m->is_stopped = false;
         }
         record(m, AUDIT_RELEASE, CHANNEL_NONE, epoch, authority, source, d);
@@ -250,7 +250,7 @@ struct decision monitor_hold(struct monitor *m, uint32_t channel, enum authority
 int monitor_unhold(struct monitor *m, uint32_t channel, enum authority authority, uint32_t source, int64_t now_ns)
 {
         struct monitor_channel *c = find(m, channel);
-        struct decision d = {.outcome = OUTCOME_ALLOW};
+        struct decision d = {.answer = ANSWER_ALLOW};
         int r = 0;
 
         advance(m, now_ns);

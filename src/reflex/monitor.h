@@ -37,7 +37,7 @@ struct envelope {
  */
 void envelopes_default(enum slew slew, struct envelope ret[static CHANNELS]);
 
-/* What is applied, and why. Outcome and cause are the first of these rules that applies, in this order:
+/* What is applied, and why. Answer and cause are those of the first of these rules that applies, in this order:
  *
  *   unknown channel   reject   nothing is applied
  *   authority         reject   nothing is applied: it is below the channel's floor
@@ -47,7 +47,7 @@ void envelopes_default(enum slew slew, struct envelope ret[static CHANNELS]);
  *   none              allow    the value as it was asked for
  */
 struct decision {
-        enum outcome outcome;
+        enum answer answer;
         enum cause cause;
         int32_t value; /* to be applied now; undefined where rejected */
 };

@@ -52,20 +52,20 @@ static struct decision decide(struct point *point, uint32_t channel, int64_t val
         struct decision d = monitor_decide(&point->pipeline->monitor, channel, value, point->attachment.authority,
                                            point->number, now_ns);
 
-        point->counts.outcomes[d.outcome]++;
+        point->counts.answers[d.answer]++;
         return d;
 }
 
-/* Return: the outcome as a number, or a negative errno. */
+/* Return: the answer as a number, or a negative errno. */
 static int64_t request(struct point *point, uint32_t channel, int64_t value, int64_t now_ns)
 {
         struct decision d = decide(point, channel, value, now_ns);
         int r;
 
-        if (d.outcome == OUTCOME_REJECT)
+        if (d.answer == ANSWER_REJECT)
                 return d.cause == CAUSE_UNKNOWN ? -ENODEV : -EPERM;
         r = write_output(point, channel, d.value, now_ns);
-        return r < 0 ? r : (int64_t)d.outcome;
+        return r < 0 ? r : (int64_t)d.answer;
 }
 
 /* Both or none: a rover with one motor running turns. */

@@ -13,8 +13,11 @@ struct point {
         struct attachment attachment;
         int fd; /* timerfd or eventfd */
         int64_t period_ns;
-        int64_t due_ns;    /* when the next event is due by the rate; the burst may be ahead of it */
-        bool is_held_back; /* the next event is waiting for that */
+        int64_t burst_ns;        /* how far events may be ahead of their rate */
+        int64_t due_ns;          /* when the next event is due by the rate; the burst may be ahead of it */
+        bool is_held_back;       /* the next event is waiting for that */
+        int64_t armed_ns;        /* a timer: when its period began, */
+        uint64_t armed_sequence; /* with which event */
         uint64_t sequence;
         struct pipeline_counts counts;
         uint64_t charged; /* cost times rate, picoseconds a second */

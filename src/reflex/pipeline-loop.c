@@ -27,6 +27,13 @@ static void adopt(struct point *point)
                 ;
 }
 
+static int64_t due_ns(const struct point *point, uint64_t sequence)
+{
+        if (point->attachment.kind != ATTACH_TIMER)
+                return 0;
+        return point->armed_ns + (int64_t)(sequence - point->armed_sequence + 1) * point->period_ns;
+}
+
 static int handle(struct point *point, int64_t woke_ns, uint64_t missed, struct err *err)
 {
         struct pipeline *p = point->pipeline;
@@ -51,6 +58,7 @@ static int handle(struct point *point, int64_t woke_ns, uint64_t missed, struct 
                 const struct pipeline_trace trace = {
                         .attachment = point->number,
                         .sequence = event.sequence,
+                        .due_ns = due_ns(point, event.sequence),
                         .woke_ns = woke_ns,
                         .entered_ns = (int64_t)event.time_ns,
                         .output_ns = point->first_output_ns,
@@ -65,7 +73,7 @@ static int handle(struct point *point, int64_t woke_ns, uint64_t missed, struct 
 /* When the rate allows the next event. */
 static int64_t earliest_ns(const struct point *point)
 {
-        return point->due_ns - (PIPELINE_BURST - 1) * point->period_ns;
+        return point->due_ns - point->burst_ns;
 }
 
 /* Whether that is now. */
@@ -151,16 +159,30 @@ static int wait_for_events(struct pipeline *p, int64_t until_ns, struct err *err
         return collect(p, events, n, err);
 }
 
-static void set_timers(struct pipeline *p, bool is_on)
+/* The first expiry is a period ahead. Events that expired before and were not handled are forgotten with the setting.
+ */
+static void arm_timers(struct pipeline *p)
 {
         for (size_t i = 0; i < PIPELINE_ATTACHMENTS_MAX; i++) {
                 struct point *point = &p->points[i];
-                struct timespec period = timespec_of_nsec(point->period_ns);
-                struct itimerspec setting = {.it_value = period, .it_interval = period};
+                struct itimerspec setting = {.it_interval = timespec_of_nsec(point->period_ns)};
 
-                if (point->is_used && point->attachment.kind == ATTACH_TIMER)
-                        timerfd_settime(point->fd, 0, is_on ? &setting : &(struct itimerspec){0}, NULL);
+                if (!point->is_used || point->attachment.kind != ATTACH_TIMER)
+                        continue;
+                point->armed_ns = clock_now_ns(CLOCK_MONOTONIC);
+                point->armed_sequence = point->sequence;
+                setting.it_value = timespec_of_nsec(point->armed_ns + point->period_ns);
+                timerfd_settime(point->fd, TFD_TIMER_ABSTIME, &setting, NULL);
         }
+}
+
+static void disarm_timers(struct pipeline *p)
+{
+        const struct itimerspec off = {0};
+
+        for (size_t i = 0; i < PIPELINE_ATTACHMENTS_MAX; i++)
+                if (p->points[i].is_used && p->points[i].attachment.kind == ATTACH_TIMER)
+                        timerfd_settime(p->points[i].fd, 0, &off, NULL);
 }
 
 static int run(struct pipeline *p, int64_t until_ns, const volatile int *quit, struct err *err)
@@ -193,8 +215,8 @@ int pipeline_run(struct pipeline *p, int64_t until_ns, const volatile int *quit,
 {
         int r;
 
-        set_timers(p, true);
+        arm_timers(p);
         r = run(p, until_ns, quit, err);
-        set_timers(p, false);
+        disarm_timers(p);
         return r;
 }

@@ -176,6 +176,7 @@ int pipeline_attach(struct pipeline *p, const struct attachment *attachment, str
         point->is_used = true;
         point->attachment = *attachment;
         point->period_ns = NSEC_PER_SEC / (int64_t)attachment->rate_hz;
+        point->burst_ns = MAX((PIPELINE_BURST - 1) * point->period_ns, PIPELINE_BURST_NS);
         r = point_open(point, err);
         if (r == 0)
                 r = prepare(point, *routine, err);

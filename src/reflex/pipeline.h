@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "reflex/monitor.h"
 #include "reflex/output.h"
@@ -21,7 +22,11 @@ struct pipeline;
 
 #define PIPELINE_ATTACHMENTS_MAX 16
 #define PIPELINE_RATE_MAX        1000000 /* a second */
-#define PIPELINE_BURST           8       /* events that may be handled faster than the rate, one after the other */
+
+/* Events that may be handled faster than their rate, one after the other: what came while the processor was busy
+ * elsewhere has to be caught up with. At higher rates as many as are due in PIPELINE_BURST_NS. */
+#define PIPELINE_BURST    8
+#define PIPELINE_BURST_NS (100 * NSEC_PER_MSEC)
 
 /* Sources of audit records that are no attachment. */
 #define PIPELINE_SOURCE_HOST UINT32_MAX
@@ -41,6 +46,7 @@ struct attachment {
 struct pipeline_trace {
         uint32_t attachment;
         uint64_t sequence;
+        int64_t due_ns;     /* of a timer, CLOCK_MONOTONIC; 0 of other events */
         int64_t woke_ns;    /* the loop was told of it, and perhaps of others */
         int64_t entered_ns; /* the program was entered */
         int64_t output_ns;  /* its first actuation had been written; 0 where there was none */
@@ -58,12 +64,12 @@ struct pipeline_options {
 
 /* What an attachment did. */
 struct pipeline_counts {
-        uint64_t events;             /* handled */
-        uint64_t missed;             /* expirations of a timer that were skipped */
-        uint64_t waiting;            /* events seen and not yet handled */
-        uint64_t delayed;            /* events that had to wait for the rate */
-        uint64_t swaps;              /* programs that were replaced by another */
-        uint64_t outcomes[OUTCOMES]; /* of its actuations */
+        uint64_t events;           /* handled */
+        uint64_t missed;           /* expirations of a timer that were skipped */
+        uint64_t waiting;          /* events seen and not yet handled */
+        uint64_t delayed;          /* events that had to wait for the rate */
+        uint64_t swaps;            /* programs that were replaced by another */
+        uint64_t answers[ANSWERS]; /* of its actuations */
 };
 
 /* pipeline_new - a pipeline without attachments; drives the safe set. Return: 0; a negative errno. */

@@ -13,10 +13,10 @@ static void test_public_corpus_reproduces(void **state)
         corpus_public(monitor_decide, &c);
         assert_int_equal(c.draws, 1000);
         assert_int_equal(c.escapes, 0);
-        assert_int_equal(c.outcomes[OUTCOME_REJECT], 450);
-        assert_int_equal(c.outcomes[OUTCOME_CLAMP], 317);
-        assert_int_equal(c.outcomes[OUTCOME_SAFE], 0);
-        assert_int_equal(c.outcomes[OUTCOME_ALLOW], 1000 - 450 - 317);
+        assert_int_equal(c.answers[ANSWER_REJECT], 450);
+        assert_int_equal(c.answers[ANSWER_CLAMP], 317);
+        assert_int_equal(c.answers[ANSWER_SAFE], 0);
+        assert_int_equal(c.answers[ANSWER_ALLOW], 1000 - 450 - 317);
 }
 
 static void test_nothing_escapes(void **state)
@@ -27,8 +27,8 @@ static void test_nothing_escapes(void **state)
         assert_int_equal(c.draws, CORPUS_DRAWS);
         assert_int_equal(c.escapes, 0);
         assert_true(c.interventions > CORPUS_DRAWS / 100);
-        for (size_t i = 0; i < OUTCOMES; i++) /* and the draws reach every rule often enough to mean something */
-                assert_true(c.outcomes[i] > CORPUS_DRAWS / 50);
+        for (size_t i = 0; i < ANSWERS; i++) /* and the draws reach every rule often enough to mean something */
+                assert_true(c.answers[i] > CORPUS_DRAWS / 50);
 }
 
 static void test_same_seed_same_draws(void **state)

@@ -25,11 +25,11 @@ static void start_default(struct monitor *m)
         start(m, CHANNEL_NONE, (struct envelope){0});
 }
 
-static void expect(struct decision d, enum outcome outcome, enum cause cause, int32_t value)
+static void expect(struct decision d, enum answer answer, enum cause cause, int32_t value)
 {
-        assert_int_equal(d.outcome, outcome);
+        assert_int_equal(d.answer, answer);
         assert_int_equal(d.cause, cause);
-        if (outcome != OUTCOME_REJECT)
+        if (answer != ANSWER_REJECT)
                 assert_int_equal(d.value, value);
 }
 
@@ -57,7 +57,7 @@ static int64_t nearest(int64_t value, int64_t low, int64_t high)
 static struct decision model_request(struct model *m, int64_t value, int64_t now_ns)
 {
         int64_t low = INT64_MIN / 2, high = INT64_MAX / 2, ranged, limited;
-        struct decision d = {.outcome = OUTCOME_ALLOW};
+        struct decision d = {.answer = ANSWER_ALLOW};
 
         if (now_ns > m->latest_ns)
                 m->latest_ns = now_ns;
@@ -75,7 +75,7 @@ static struct decision model_request(struct model *m, int64_t value, int64_t now
         ranged = nearest(value, m->e.min, m->e.max);
         limited = nearest(ranged, low, high);
         if (limited != value)
-                d = (struct decision){.outcome = OUTCOME_CLAMP, .cause = limited == ranged ? CAUSE_RANGE : CAUSE_SLEW};
+                d = (struct decision){.answer = ANSWER_CLAMP, .cause = limited == ranged ? CAUSE_RANGE : CAUSE_SLEW};
         d.value = (int32_t)limited;
         m->last = limited;
         m->last_ns = m->latest_ns;
@@ -86,9 +86,9 @@ static struct decision model_decide(struct model *m, bool is_stopped, bool is_he
                                     int64_t now_ns)
 {
         if (authority >= AUTHORITIES || authority < m->e.floor)
-                return (struct decision){.outcome = OUTCOME_REJECT, .cause = CAUSE_AUTHORITY};
+                return (struct decision){.answer = ANSWER_REJECT, .cause = CAUSE_AUTHORITY};
         if (is_stopped || is_held)
-                return (struct decision){.outcome = OUTCOME_SAFE,
+                return (struct decision){.answer = ANSWER_SAFE,
                                          .cause = is_stopped ? CAUSE_ESTOP : CAUSE_HOLD,
                                          .value = m->e.safe};
         return model_request(m, value, now_ns);
@@ -137,14 +137,13 @@ static uint64_t enumerate_second(struct monitor *m, const struct model *first, u
                                         monitor_decide(m, channel, values[v], (enum authority)authority, 7, times[t]);
 
                                 n++;
-                                if (got.outcome != want.outcome || got.cause != want.cause ||
-                                    (got.outcome != OUTCOME_REJECT &&
+                                if (got.answer != want.answer || got.cause != want.cause ||
+                                    (got.answer != ANSWER_REJECT &&
                                      (got.value != want.value || got.value < e->min || got.value > e->max)))
-                                        fail_msg("channel %u, value %lld, time %lld, authority %u: outcome %d cause "
+                                        fail_msg("channel %u, value %lld, time %lld, authority %u: answer %d cause "
                                                  "%d value %d, expected %d %d %d",
                                                  channel, (long long)values[v], (long long)times[t], authority,
-                                                 got.outcome, got.cause, got.value, want.outcome, want.cause,
-                                                 want.value);
+                                                 got.answer, got.cause, got.value, want.answer, want.cause, want.value);
                                 m->channels[channel] = saved;
                                 m->now_ns = saved_ns;
                         }
@@ -208,12 +207,12 @@ static void test_unknown_channels_come_first(void **state)
 
         start_default(&m);
         for (size_t i = 0; i < ARRAY_SIZE(unknown); i++)
-                expect(monitor_decide(&m, unknown[i], 0, AUTHORITY_SAFETY, 0, 0), OUTCOME_REJECT, CAUSE_UNKNOWN, 0);
+                expect(monitor_decide(&m, unknown[i], 0, AUTHORITY_SAFETY, 0, 0), ANSWER_REJECT, CAUSE_UNKNOWN, 0);
         monitor_stop(&m, AUTHORITY_SAFETY, 0, 0);
         for (size_t i = 0; i < ARRAY_SIZE(unknown); i++)
-                expect(monitor_decide(&m, unknown[i], 0, AUTHORITY_SAFETY, 0, 0), OUTCOME_REJECT, CAUSE_UNKNOWN, 0);
-        expect(monitor_hold(&m, channel_pwm(0), AUTHORITY_SAFETY, 0, 0), OUTCOME_REJECT, CAUSE_UNKNOWN, 0);
-        expect(monitor_hold(&m, CHANNEL_NONE, AUTHORITY_SAFETY, 0, 0), OUTCOME_REJECT, CAUSE_UNKNOWN, 0);
+                expect(monitor_decide(&m, unknown[i], 0, AUTHORITY_SAFETY, 0, 0), ANSWER_REJECT, CAUSE_UNKNOWN, 0);
+        expect(monitor_hold(&m, channel_pwm(0), AUTHORITY_SAFETY, 0, 0), ANSWER_REJECT, CAUSE_UNKNOWN, 0);
+        expect(monitor_hold(&m, CHANNEL_NONE, AUTHORITY_SAFETY, 0, 0), ANSWER_REJECT, CAUSE_UNKNOWN, 0);
         assert_int_equal(monitor_unhold(&m, CHANNEL_NONE, AUTHORITY_SAFETY, 0, 0), -ENOENT);
 }
 
@@ -224,26 +223,26 @@ static void test_stop_is_released_by_the_operator_only(void **state)
         int32_t safe;
 
         start_default(&m);
-        expect(monitor_decide(&m, pwm, 15, AUTHORITY_LEARNED, 1, 0), OUTCOME_ALLOW, CAUSE_NONE, 15);
+        expect(monitor_decide(&m, pwm, 15, AUTHORITY_LEARNED, 1, 0), ANSWER_ALLOW, CAUSE_NONE, 15);
         epoch = monitor_stop(&m, AUTHORITY_LEARNED, 1, 10);
         assert_int_equal(epoch, 1);
         assert_int_equal(monitor_safe_value(&m, pwm, &safe), 1);
         assert_int_equal(safe, 0);
         assert_int_equal(monitor_safe_value(&m, channel_pwm(0), &safe), 0);
         assert_int_equal(monitor_safe_value(&m, CHANNEL_NONE, &safe), 0);
-        expect(monitor_decide(&m, pwm, 15, AUTHORITY_SAFETY, 1, 10 * MS), OUTCOME_SAFE, CAUSE_ESTOP, 0);
+        expect(monitor_decide(&m, pwm, 15, AUTHORITY_SAFETY, 1, 10 * MS), ANSWER_SAFE, CAUSE_ESTOP, 0);
 
         assert_int_equal(monitor_release(&m, epoch, AUTHORITY_LEARNED, 1, 20), -EPERM);
         assert_int_equal(monitor_release(&m, epoch, AUTHORITY_MISSION, 1, 20), -EPERM);
         assert_int_equal(monitor_release(&m, epoch, AUTHORITY_SAFETY, 1, 20), -EPERM);
         assert_int_equal(monitor_stop(&m, AUTHORITY_MISSION, 1, 30), 2);
         assert_int_equal(monitor_release(&m, epoch, AUTHORITY_OPERATOR, 1, 40), -ESTALE);
-        expect(monitor_decide(&m, pwm, 15, AUTHORITY_SAFETY, 1, 11 * MS), OUTCOME_SAFE, CAUSE_ESTOP, 0);
+        expect(monitor_decide(&m, pwm, 15, AUTHORITY_SAFETY, 1, 11 * MS), ANSWER_SAFE, CAUSE_ESTOP, 0);
         assert_int_equal(monitor_release(&m, 2, AUTHORITY_OPERATOR, 1, 50), 0);
         assert_int_equal(monitor_release(&m, 2, AUTHORITY_OPERATOR, 1, 60), -EALREADY);
 
         /* from the safe value on, with its slew */
-        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 1, 11 * MS), OUTCOME_CLAMP, CAUSE_SLEW, 20);
+        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 1, 11 * MS), ANSWER_CLAMP, CAUSE_SLEW, 20);
 }
 
 static void test_a_hold_belongs_to_the_highest_authority(void **state)
@@ -252,25 +251,25 @@ static void test_a_hold_belongs_to_the_highest_authority(void **state)
         struct monitor m;
 
         start(&m, pwm, (struct envelope){.exists = true, .min = -10, .max = 10, .safe = 3, .floor = AUTHORITY_MISSION});
-        expect(monitor_decide(&m, pwm, 9, AUTHORITY_MISSION, 0, 0), OUTCOME_ALLOW, CAUSE_NONE, 9);
-        expect(monitor_hold(&m, pwm, AUTHORITY_LEARNED, 0, 0), OUTCOME_REJECT, CAUSE_AUTHORITY, 0);
-        expect(monitor_decide(&m, pwm, 9, AUTHORITY_MISSION, 0, 0), OUTCOME_ALLOW, CAUSE_NONE, 9);
-        expect(monitor_hold(&m, pwm, AUTHORITY_OPERATOR, 0, 0), OUTCOME_SAFE, CAUSE_HOLD, 3);
-        expect(monitor_hold(&m, pwm, AUTHORITY_MISSION, 0, 0), OUTCOME_SAFE, CAUSE_HOLD, 3);
-        expect(monitor_decide(&m, pwm, 9, AUTHORITY_SAFETY, 0, 0), OUTCOME_SAFE, CAUSE_HOLD, 3);
-        expect(monitor_decide(&m, channel_pwm(1), 9, AUTHORITY_SAFETY, 0, 0), OUTCOME_ALLOW, CAUSE_NONE, 9);
+        expect(monitor_decide(&m, pwm, 9, AUTHORITY_MISSION, 0, 0), ANSWER_ALLOW, CAUSE_NONE, 9);
+        expect(monitor_hold(&m, pwm, AUTHORITY_LEARNED, 0, 0), ANSWER_REJECT, CAUSE_AUTHORITY, 0);
+        expect(monitor_decide(&m, pwm, 9, AUTHORITY_MISSION, 0, 0), ANSWER_ALLOW, CAUSE_NONE, 9);
+        expect(monitor_hold(&m, pwm, AUTHORITY_OPERATOR, 0, 0), ANSWER_SAFE, CAUSE_HOLD, 3);
+        expect(monitor_hold(&m, pwm, AUTHORITY_MISSION, 0, 0), ANSWER_SAFE, CAUSE_HOLD, 3);
+        expect(monitor_decide(&m, pwm, 9, AUTHORITY_SAFETY, 0, 0), ANSWER_SAFE, CAUSE_HOLD, 3);
+        expect(monitor_decide(&m, channel_pwm(1), 9, AUTHORITY_SAFETY, 0, 0), ANSWER_ALLOW, CAUSE_NONE, 9);
         assert_int_equal(monitor_unhold(&m, pwm, AUTHORITY_MISSION, 0, 0), -EPERM);
         assert_int_equal(monitor_unhold(&m, pwm, (enum authority)AUTHORITIES, 0, 0), -EPERM);
         assert_int_equal(monitor_unhold(&m, pwm, AUTHORITY_OPERATOR, 0, 0), 0);
         assert_int_equal(monitor_unhold(&m, pwm, AUTHORITY_OPERATOR, 0, 0), -ENOENT);
-        expect(monitor_decide(&m, pwm, -11, AUTHORITY_SAFETY, 0, 0), OUTCOME_CLAMP, CAUSE_RANGE, -10);
+        expect(monitor_decide(&m, pwm, -11, AUTHORITY_SAFETY, 0, 0), ANSWER_CLAMP, CAUSE_RANGE, -10);
 
         /* a stop before a hold, and the hold is still there after the stop */
-        expect(monitor_hold(&m, pwm, AUTHORITY_SAFETY, 0, 0), OUTCOME_SAFE, CAUSE_HOLD, 3);
+        expect(monitor_hold(&m, pwm, AUTHORITY_SAFETY, 0, 0), ANSWER_SAFE, CAUSE_HOLD, 3);
         monitor_stop(&m, AUTHORITY_LEARNED, 0, 0);
-        expect(monitor_decide(&m, pwm, 9, AUTHORITY_SAFETY, 0, 0), OUTCOME_SAFE, CAUSE_ESTOP, 3);
+        expect(monitor_decide(&m, pwm, 9, AUTHORITY_SAFETY, 0, 0), ANSWER_SAFE, CAUSE_ESTOP, 3);
         assert_int_equal(monitor_release(&m, 1, AUTHORITY_OPERATOR, 0, 0), 0);
-        expect(monitor_decide(&m, pwm, 9, AUTHORITY_SAFETY, 0, 0), OUTCOME_SAFE, CAUSE_HOLD, 3);
+        expect(monitor_decide(&m, pwm, 9, AUTHORITY_SAFETY, 0, 0), ANSWER_SAFE, CAUSE_HOLD, 3);
 }
 
 /* Both rules of slew, told apart by many requests within one window and by a pause. */
@@ -282,20 +281,20 @@ static void test_slew(void **state)
 
         e.slew = SLEW_REQUEST;
         start(&m, pwm, e);
-        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, 0), OUTCOME_CLAMP, CAUSE_SLEW, 20);
-        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, 0), OUTCOME_CLAMP, CAUSE_SLEW, 40);
-        expect(monitor_decide(&m, pwm, 0, AUTHORITY_LEARNED, 0, MS), OUTCOME_ALLOW, CAUSE_NONE, 0);
-        expect(monitor_decide(&m, pwm, 91, AUTHORITY_LEARNED, 0, 2 * MS), OUTCOME_CLAMP, CAUSE_RANGE, 90);
+        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, 0), ANSWER_CLAMP, CAUSE_SLEW, 20);
+        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, 0), ANSWER_CLAMP, CAUSE_SLEW, 40);
+        expect(monitor_decide(&m, pwm, 0, AUTHORITY_LEARNED, 0, MS), ANSWER_ALLOW, CAUSE_NONE, 0);
+        expect(monitor_decide(&m, pwm, 91, AUTHORITY_LEARNED, 0, 2 * MS), ANSWER_CLAMP, CAUSE_RANGE, 90);
 
         e.slew = SLEW_WINDOW;
         start(&m, pwm, e);
-        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, 0), OUTCOME_CLAMP, CAUSE_SLEW, 20);
-        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, MS - 1), OUTCOME_CLAMP, CAUSE_SLEW, 20);
-        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, 5 * MS), OUTCOME_CLAMP, CAUSE_SLEW, 40);
-        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, 3 * MS), OUTCOME_CLAMP, CAUSE_SLEW, 40);
-        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, 6 * MS), OUTCOME_CLAMP, CAUSE_SLEW, 60);
-        expect(monitor_decide(&m, pwm, 41, AUTHORITY_LEARNED, 0, 6 * MS), OUTCOME_ALLOW, CAUSE_NONE, 41);
-        expect(monitor_decide(&m, pwm, 0, AUTHORITY_LEARNED, 0, 6 * MS), OUTCOME_CLAMP, CAUSE_SLEW, 20);
+        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, 0), ANSWER_CLAMP, CAUSE_SLEW, 20);
+        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, MS - 1), ANSWER_CLAMP, CAUSE_SLEW, 20);
+        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, 5 * MS), ANSWER_CLAMP, CAUSE_SLEW, 40);
+        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, 3 * MS), ANSWER_CLAMP, CAUSE_SLEW, 40);
+        expect(monitor_decide(&m, pwm, 90, AUTHORITY_LEARNED, 0, 6 * MS), ANSWER_CLAMP, CAUSE_SLEW, 60);
+        expect(monitor_decide(&m, pwm, 41, AUTHORITY_LEARNED, 0, 6 * MS), ANSWER_ALLOW, CAUSE_NONE, 41);
+        expect(monitor_decide(&m, pwm, 0, AUTHORITY_LEARNED, 0, 6 * MS), ANSWER_CLAMP, CAUSE_SLEW, 20);
 }
 
 static void test_audit_overwrites_the_oldest(void **state)
@@ -314,7 +313,7 @@ static void test_audit_overwrites_the_oldest(void **state)
         assert_int_equal(record.applied, 20);
         assert_int_equal(record.event, AUDIT_DECIDE);
         assert_int_equal(record.authority, AUTHORITY_MISSION);
-        assert_int_equal(record.outcome, OUTCOME_CLAMP);
+        assert_int_equal(record.answer, ANSWER_CLAMP);
         assert_int_equal(record.cause, CAUSE_SLEW);
         assert_int_equal(audit_next(&m.audit, &record), 0);
 
@@ -338,7 +337,7 @@ static void test_audit_overwrites_the_oldest(void **state)
         assert_int_equal(record.epoch, 1);
         assert_int_equal(audit_next(&m.audit, &record), 1);
         assert_int_equal(record.event, AUDIT_RELEASE);
-        assert_int_equal(record.outcome, OUTCOME_REJECT);
+        assert_int_equal(record.answer, ANSWER_REJECT);
 }
 
 static void test_bad_envelopes(void **state)

@@ -174,9 +174,9 @@ static void test_from_event_to_actuation(void **state)
                 assert_int_equal(write.value, MIN(i * 10, 20)); /* time stands still, so one step of 20 is all */
         }
         assert_int_equal(sim_write_at(b.output, before + 5, &write), 0);
-        assert_int_equal(b.last.result, OUTCOME_CLAMP);
-        assert_int_equal(counts(&b, number).outcomes[OUTCOME_ALLOW], 3);
-        assert_int_equal(counts(&b, number).outcomes[OUTCOME_CLAMP], 2);
+        assert_int_equal(b.last.result, ANSWER_CLAMP);
+        assert_int_equal(counts(&b, number).answers[ANSWER_ALLOW], 3);
+        assert_int_equal(counts(&b, number).answers[ANSWER_CLAMP], 2);
 
         b.now_ns += NSEC_PER_MSEC;
         events(&b, number, 1);
@@ -195,20 +195,20 @@ static void test_what_programs_are_told(void **state)
                 const char *program;
                 int64_t result;
         } cases[] = {
-                {"r1 = 1\nr2 = 7\ncall pwm_write\nexit\n", OUTCOME_ALLOW},
-                {"r1 = 1\nr2 = -1\ncall pwm_write\nexit\n", OUTCOME_CLAMP},
+                {"r1 = 1\nr2 = 7\ncall pwm_write\nexit\n", ANSWER_ALLOW},
+                {"r1 = 1\nr2 = -1\ncall pwm_write\nexit\n", ANSWER_CLAMP},
                 {"r1 = 3\nr2 = 7\ncall pwm_write\nexit\n", -ENODEV},
                 {"r1 = 0x100000001 ll\nr2 = 7\ncall pwm_write\nexit\n", -ENODEV},
                 {"r1 = 28\nr2 = 1\ncall gpio_set\nexit\n", -ENODEV},
-                {"r1 = 27\nr2 = 1\ncall gpio_set\nexit\n", OUTCOME_ALLOW},
-                {"r1 = 27\nr2 = 2\ncall gpio_set\nexit\n", OUTCOME_CLAMP},
+                {"r1 = 27\nr2 = 1\ncall gpio_set\nexit\n", ANSWER_ALLOW},
+                {"r1 = 27\nr2 = 2\ncall gpio_set\nexit\n", ANSWER_CLAMP},
                 {"r1 = 26\nr2 = 1\ncall gpio_set\nexit\n", -EPERM},
                 {"r1 = 25\ncall gpio_get\nexit\n", 1},
                 {"r1 = 24\ncall gpio_get\nexit\n", 0},
                 {"r1 = 28\ncall gpio_get\nexit\n", -ENODEV},
-                {"r1 = 3\nr2 = 4\ncall motor_pair\nexit\n", OUTCOME_ALLOW},
-                {"r1 = 3\nr2 = 21\ncall motor_pair\nexit\n", OUTCOME_CLAMP},
-                {"r1 = 21\nr2 = 3\ncall motor_pair\nexit\n", OUTCOME_CLAMP},
+                {"r1 = 3\nr2 = 4\ncall motor_pair\nexit\n", ANSWER_ALLOW},
+                {"r1 = 3\nr2 = 21\ncall motor_pair\nexit\n", ANSWER_CLAMP},
+                {"r1 = 21\nr2 = 3\ncall motor_pair\nexit\n", ANSWER_CLAMP},
                 {"r0 = *(u64 *)(r1 + 16)\nexit\n", 0},
         };
 
@@ -260,7 +260,7 @@ static void test_stop_and_release(void **state)
         pipeline_stop(b.pipeline);
         events(&b, number, 1);
         assert_int_equal(sim_value(b.output, channel_pwm(1)), 0);
-        assert_int_equal(b.last.result, OUTCOME_SAFE);
+        assert_int_equal(b.last.result, ANSWER_SAFE);
         assert_int_equal(pipeline_release(b.pipeline, 0), -ESTALE);
         assert_int_equal(pipeline_release(b.pipeline, 1), 0);
         events(&b, number, 1);
