@@ -48,7 +48,8 @@ static void test_rate_zero(void **state)
         assert_int_equal(receiver_counts(receiver)->packets, 0);
 }
 
-/* As fast as it goes: whatever that is, each packet is accounted for. */
+/* As fast as it goes: each packet that was due is accounted for. What the kernel drops on the way (its backlog, and a
+ * full receive buffer, which is told with the next packet only) is not to be seen from here. */
 static void test_unlimited(void **state)
 {
         struct pair *p = *state;
@@ -62,8 +63,7 @@ static void test_unlimited(void **state)
         run_load(p, generator, receiver);
         generator_counts(generator, &sent);
         assert_int_equal(sent.offered_packets, sent.sent_packets + sent.refused_packets);
-        assert_int_equal(got->packets + got->overflow, sent.sent_packets);
-        assert_true(got->lost <= got->overflow);
+        assert_true(got->packets > 0 && got->packets + got->overflow <= sent.sent_packets);
 }
 
 /* The link carries 1500 octets: each longer packet is refused, with its errno, and counts as offered. */
