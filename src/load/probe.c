@@ -26,7 +26,7 @@
  * Where replies keep coming later than that it gives it up for good, as it gives up spinning: then the path is long, or
  * the reflector shares the processor and has to wait for it (which is why it should have the higher priority). */
 #define REPLY_POLL_NS      (150 * NSEC_PER_USEC)
-#define POLL_SCORE_GIVE_UP 16 /* so many more replies came late than in time */
+#define POLL_SCORE_GIVE_UP 16 /* so many more replies came late, or not at all, than in time */
 
 /* In the last moment before a slot's time it looks at the clock only. */
 #define AIM_NS (2 * NSEC_PER_USEC)
@@ -142,13 +142,11 @@ int probe_open(struct probe *p, struct err *err)
         return 0;
 }
 
-/* The latest packet was answered. */
-static void end_wait(struct probe *p, int64_t received_ns)
+/* The wait for the reply to the latest packet is over. */
+static void end_wait(struct probe *p, bool was_in_time)
 {
         p->is_waiting = false;
-        if (!p->is_poller)
-                return;
-        p->poll_score = received_ns <= p->poll_until_ns ? MAX(p->poll_score - 1, 0) : p->poll_score + 1;
+        p->poll_score = was_in_time ? MAX(p->poll_score - 1, 0) : p->poll_score + 1;
         if (p->poll_score >= POLL_SCORE_GIVE_UP)
                 p->is_poller = p->is_spinner = false;
 }
@@ -189,7 +187,7 @@ static int receive_one(struct probe *p)
         reply.ttl = arrival.ttl;
         slots_receive(&p->shared->slots, &reply);
         if (reply.packet.sender_sequence == (uint32_t)(p->shared->slots.first_sequence + p->shared->slots.n_sent - 1))
-                end_wait(p, reply.received_ns);
+                end_wait(p, reply.received_ns <= p->poll_until_ns);
         return 1;
 }
 
@@ -291,8 +289,11 @@ static ssize_t send_packet(struct probe *p)
 
 static int send_slot(struct probe *p, size_t i, struct stamp_request *request)
 {
-        int64_t sent_ns = clock_now_ns(CLOCK_MONOTONIC);
+        int64_t sent_ns;
 
+        if (p->is_waiting)
+                end_wait(p, false);
+        sent_ns = clock_now_ns(CLOCK_MONOTONIC);
         slots_request(&p->shared->slots, sent_ns, request);
         stamp_request_put(request, p->packet);
         if (send_packet(p) >= 0) {

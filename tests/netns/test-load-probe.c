@@ -305,9 +305,23 @@ static void test_relay(void **state)
         assert_int_equal(reflector_counts(reflector)->evicted, 0);
 }
 
+/* Answers packets that arrive at @fd until the probe ends. */
+static void serve(int fd, const struct child *probe, void (*answer)(int fd, void *userdata), void *userdata)
+{
+        for (;;) {
+                struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = probe->pidfd, .events = POLLIN}};
+
+                assert_true(poll(fds, ARRAY_SIZE(fds), (int)(LONG_NS / NSEC_PER_MSEC)) > 0);
+                if (fds[0].revents)
+                        answer(fd, userdata);
+                else if (fds[1].revents)
+                        return;
+        }
+}
+
 /* ---- a reflector as others write them: stateless, PTP timestamps on TAI, TTL not copied, and some noise ---- */
 
-static void answer_like_another(int fd)
+static void answer_like_another(int fd, void *userdata)
 {
         struct stamp_request request;
         struct stamp_reply reply = {.error = {.format = STAMP_FORMAT_PTP, .multiplier = 1}};
@@ -348,15 +362,7 @@ static void test_foreign_reflector(void **state)
 
         instrument_start(&p->ns[0], run_probe, probe, &child);
         instrument_go(&child, soon_ns());
-        for (;;) {
-                struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = child.pidfd, .events = POLLIN}};
-
-                assert_true(poll(fds, ARRAY_SIZE(fds), (int)(LONG_NS / NSEC_PER_MSEC)) > 0);
-                if (fds[0].revents)
-                        answer_like_another(fd);
-                else if (fds[1].revents)
-                        break;
-        }
+        serve(fd, &child, answer_like_another, NULL);
         instrument_wait(&child);
         close(fd);
 
@@ -378,6 +384,59 @@ static void test_foreign_reflector(void **state)
                         assert_int_equal(slots->slot[i].peer_sent_ns - slots->slot[i].peer_received_ns, 1000);
 }
 
+/* ---- a path so long that each reply arrives after the next packet has left ---- */
+
+struct held {
+        uint8_t reply[STAMP_LEN];
+        bool is_set;
+};
+
+/* Keeps the reply to each request until the next one comes. */
+static void answer_one_behind(int fd, void *userdata)
+{
+        struct held *held = userdata;
+        struct stamp_reply reply = {.error = {.multiplier = 1}};
+        struct stamp_request request;
+        struct sockaddr_storage from;
+        socklen_t from_len = sizeof(from);
+        uint8_t packet[STAMP_LEN];
+
+        assert_int_equal(recvfrom(fd, packet, STAMP_LEN, 0, (struct sockaddr *)&from, &from_len), STAMP_LEN);
+        assert_int_equal(stamp_request_parse(span_of(packet, STAMP_LEN), &request), STAMP_FAULT_NONE);
+        if (held->is_set)
+                assert_int_equal(sendto(fd, held->reply, STAMP_LEN, 0, (struct sockaddr *)&from, from_len), STAMP_LEN);
+        reply.receive_timestamp = reply.timestamp = stamp_time_encode(STAMP_FORMAT_NTP, clock_now_ns(CLOCK_REALTIME));
+        reply.sequence = reply.sender_sequence = request.sequence;
+        reply.sender_timestamp = request.timestamp;
+        stamp_reply_put(&reply, held->reply);
+        held->is_set = true;
+}
+
+/* Asking for a reply again and again is no use there, and would keep a reflector on the same processor from it. */
+static void test_gives_up_polling(void **state)
+{
+        struct pair *p = *state;
+        union address where = address_of(&p->v4[1], PORT);
+        _cleanup_probe_ struct probe *probe =
+                make_probe(&where,
+                           (struct probe_config){.rate_hz = 1000, .n_slots = 200, .sched = {.fifo_priority = 1}});
+        int fd = udp_socket(&p->ns[1], &p->v4[1], PORT);
+        struct child child = CHILD_INIT;
+        struct held held = {0};
+        struct slots_counts c;
+
+        instrument_start(&p->ns[0], run_probe, probe, &child);
+        instrument_go(&child, soon_ns());
+        serve(fd, &child, answer_one_behind, &held);
+        instrument_wait(&child);
+        close(fd);
+        slots_count(probe_slots(probe), 0, 200, &c);
+        assert_accounted(&c, 200);
+        assert_true(c.sent > 2 * 16);
+        assert_int_equal(c.lost, 1); /* the last one, whose reply is still held */
+        assert_false(probe_notes(probe)->is_spinning);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -388,6 +447,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_stopped, pair_set_up, pair_tear_down),
                 cmocka_unit_test_setup_teardown(test_relay, pair_set_up, pair_tear_down),
                 cmocka_unit_test_setup_teardown(test_foreign_reflector, pair_set_up, pair_tear_down),
+                cmocka_unit_test_setup_teardown(test_gives_up_polling, pair_set_up, pair_tear_down),
         };
         struct err err = {0};
 
