@@ -94,7 +94,6 @@ static void others_are_dropped(void **state)
         struct classifier_count count;
         struct err err = {0};
         struct ip_prefix home;
-        struct link_info info;
         struct pair p;
         int from, to;
         char buf[64];
@@ -104,9 +103,12 @@ static void others_are_dropped(void **state)
         assert_int_equal(ip_prefix_parse("127.0.0.1", &home), 0);
         assert_ok(classifier_add(&p.ns[0], &rule, 1, &err));
         from = udp_socket(&p.ns[0], &p.v4[0], PORT);
+        to = udp_socket(&p.ns[1], &p.v4[1], PORT);
         assert_int_equal(try_send(from, &p.v4[1], PORT), -EPERM);
         close(from);
         send_some(&p, p.v6, 1);
+        assert_int_equal(recv(to, buf, sizeof(buf), MSG_DONTWAIT), -1);
+        close(to);
         from = udp_socket(&p.ns[0], &home, PORT);
         to = udp_socket(&p.ns[0], &home, PORT + 1);
         udp_send(from, &home, PORT + 1, PAYLOAD);
@@ -115,8 +117,6 @@ static void others_are_dropped(void **state)
         close(to);
         assert_ok(classifier_read(&p.ns[0], &count, 1, &err));
         assert_int_equal(count.packets, 1);
-        assert_ok(link_read(p.nl[0], p.index[0], &info, &err));
-        assert_int_equal(info.counters.tx_packets, 1);
         pair_down(&p);
 }
 
