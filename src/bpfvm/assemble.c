@@ -45,6 +45,8 @@ static int fail(struct assembler *as, const uint8_t *at, const char *expected)
 {
         struct position position = {.line = 1, .column = 1};
 
+        while (at < as->end && (*at == ' ' || *at == '\t'))
+                at++;
         snprintf(position.file, sizeof(position.file), "%s", as->name);
         for (const uint8_t *p = as->text.data; p < at; p++) {
                 position.column++;
@@ -183,6 +185,17 @@ static int need_reg(struct assembler *as, uint8_t size, uint8_t *ret)
         return 0;
 }
 
+/* The register of a memory operation: rN, or wN as LLVM writes it for up to 4 bytes. */
+static int need_memory_reg(struct assembler *as, const struct insn *insn, uint8_t *ret)
+{
+        const uint8_t *begin = as->at;
+        uint8_t size;
+
+        if (!take_reg(as, ret, &size) || (size == 4 && insn->size == 8))
+                return fail(as, begin, "a register");
+        return 0;
+}
+
 /* A register of the operation's width, or an immediate. */
 static int take_operand(struct assembler *as, struct insn *insn)
 {
@@ -299,8 +312,8 @@ static int parse_store(struct assembler *as, struct item *item)
         if ((r = take_place(as, insn, &insn->dst)) < 0 || (r = need(as, "=")) < 0)
                 return r;
         skip_space(as);
-        if (as->at < as->end && *as->at == 'r')
-                return need_reg(as, 8, &insn->src);
+        if (as->at < as->end && (*as->at == 'r' || *as->at == 'w'))
+                return need_memory_reg(as, insn, &insn->src);
         insn->flags |= INSN_IMM;
         return take_imm(as, &insn->imm);
 }
@@ -323,7 +336,7 @@ static int parse_lock(struct assembler *as, struct item *item)
         if (i == 4)
                 return fail(as, as->at, "+=, |=, &= or ^=");
         insn->op = (uint8_t)ops[i].op;
-        return need_reg(as, 8, &insn->src);
+        return need_memory_reg(as, insn, &insn->src);
 }
 
 /* Behind "rN = atomic_": "fetch_add((u64 *)(r1 + 0), rN)", "xchg(...)", or "cmpxchg((u64 *)(r1 + 0), r0, r2)" to r0. */
@@ -429,13 +442,17 @@ static int parse_assignment(struct assembler *as, struct item *item)
                                                               : fail(as, begin, "the same register as before the =");
         }
         as->at = begin;
-        if (insn->size != 8)
-                return 1;
         if (take(as, "*")) {
                 insn->kind = INSN_LOAD;
                 insn->op = 0;
-                return take_place(as, insn, &insn->src);
+                size = insn->size;
+                if (take_place(as, insn, &insn->src) < 0)
+                        return -EINVAL;
+                return size == 4 && (insn->size == 8 || insn->flags) ? fail(as, begin, "a register rN before the =")
+                                                                     : 0;
         }
+        if (insn->size != 8)
+                return 1;
         if (take(as, "map["))
                 return parse_map(as, insn, WIDE_MAP);
         if (take(as, "map_value["))

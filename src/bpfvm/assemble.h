@@ -8,8 +8,8 @@
 #include "base/span.h"
 
 /* assemble_text - encoded slots from text
- * @text: one instruction a line, as disasm.h prints them; "name:" alone on a line, or before an instruction, is a
- * label, which goto, if and call may name; "call NAME" is a helper where no label has that name; ".slot" and 16
+ * @text: one instruction a line, as disasm.h and LLVM print them; "name:" alone on a line, or before an instruction, is
+ * a label, which goto, if and call may name; "call NAME" is a helper where no label has that name; ".slot" and 16
  *        hexadecimal digits is a slot as it is, for what is no instruction; "#" and ";" begin a comment
  * @name: what to call the text in an error
  * @ret, @ret_len: the bytes, which the caller frees
