@@ -93,9 +93,9 @@ int64_t trigger_due_ns(const struct trigger *t, uint64_t sequence)
         return t->shared->start_ns + (int64_t)((__int128)sequence * NSEC_PER_SEC / (__int128)t->options.rate_hz);
 }
 
-json_t *trigger_sched_json(const struct trigger *t)
+struct sched_grant trigger_grant(const struct trigger *t)
 {
-        return sched_grant_json(&t->shared->grant);
+        return t->shared->grant;
 }
 
 void trigger_free(struct trigger *t)

@@ -5,7 +5,6 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "sys/sched.h"
 
 /* A process that makes events for an attach point at a steady rate, and leaves word of when it made each. */
@@ -34,8 +33,8 @@ int64_t trigger_made_ns(const struct trigger *trigger, uint64_t sequence);
 /* trigger_due_ns - when it should have been made */
 int64_t trigger_due_ns(const struct trigger *trigger, uint64_t sequence);
 
-/* trigger_sched_json - what the scheduler granted it; a new reference, NULL if memory ran out */
-json_t *trigger_sched_json(const struct trigger *trigger);
+/* trigger_grant - what the scheduler granted it */
+struct sched_grant trigger_grant(const struct trigger *trigger);
 
 /* trigger_free - end it and release all; accepts NULL */
 void trigger_free(struct trigger *trigger);
