@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hex.h"
+
 /* Large enough that system calls cost nothing beside hashing, small enough to stay in a second-level cache. */
 #define READ_BYTES (256 * 1024)
 
@@ -115,17 +117,6 @@ char *digest_format(const struct digest *digest, char buf[static DIGEST_HEX_SIZE
         return buf;
 }
 
-static int hex_value(uint8_t c)
-{
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        if (c >= 'a' && c <= 'f')
-                return c - 'a' + 10;
-        if (c >= 'A' && c <= 'F')
-                return c - 'A' + 10;
-        return -1;
-}
-
 int digest_parse(struct span hex, struct digest *ret)
 {
         struct digest digest;
@@ -133,7 +124,7 @@ int digest_parse(struct span hex, struct digest *ret)
         if (hex.len != 2 * (size_t)DIGEST_BYTES)
                 return -EINVAL;
         for (size_t i = 0; i < DIGEST_BYTES; i++) {
-                int high = hex_value(hex.data[2 * i]), low = hex_value(hex.data[2 * i + 1]);
+                int high = hex_digit(hex.data[2 * i]), low = hex_digit(hex.data[2 * i + 1]);
 
                 if (high < 0 || low < 0)
                         return -EINVAL;
