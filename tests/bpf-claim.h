@@ -22,6 +22,7 @@ struct claim {
 struct claims {
         struct claim **at; /* by slot of the program */
         uint32_t n;
+        const bool *checks;  /* by slot: where a claim has to hold; NULL: everywhere */
         uint32_t wrong_slot; /* where none was true, and what the last that was tried said */
         char wrong[256];
 };
@@ -191,6 +192,8 @@ static inline int claims_check(void *userdata, const struct oracle_view *view)
 {
         struct claims *claims = userdata;
 
+        if (claims->checks && !claims->checks[view->slot])
+                return 0;
         snprintf(claims->wrong, sizeof(claims->wrong), "no state was claimed here");
         for (const struct claim *claim = claims->at[view->slot]; claim; claim = claim->next)
                 if (claim_is_here(claim, view) && claim_holds(claim, view, claims->wrong, sizeof(claims->wrong)))

@@ -55,6 +55,7 @@ static const struct {
         [FAULT_TERMINATION] = {"termination", "Nothing shows that a loop ends."},
         [FAULT_COST] = {"cost", "The worst case costs more than the budget."},
         [FAULT_UTILISATION] = {"utilisation", "Cost times rate, over everything attached, is above the cap."},
+        [FAULT_CERTIFICATE] = {"certificate", "A certificate does not show that the program is safe."},
         [FAULT_STEP_LIMIT] = {"step-limit", "The program ran for more instructions than it was allowed."},
 };
 

@@ -62,6 +62,7 @@ enum fault_kind {
         FAULT_TERMINATION, /* no argument that a loop ends */
         FAULT_COST,        /* the worst case costs more than the budget */
         FAULT_UTILISATION, /* cost times rate, summed over what is attached, is above the cap */
+        FAULT_CERTIFICATE, /* a certificate does not show that the program is safe */
         FAULT_STEP_LIMIT,  /* the interpreter's step limit was reached */
 
         FAULT_KINDS

@@ -238,8 +238,10 @@ static void follow(struct turns *t)
 
                 if (!turn.is_reached)
                         continue;
-                if (block->is_loop_head && number != t->loop->head)
+                if (block->is_loop_head && number != t->loop->head) {
                         forget_written(t, &turn, loops_of_head(loops, number));
+                        t->turns[i - t->loop->first] = turn;
+                }
                 for (uint32_t slot = block->start; slot < block->end; slot++)
                         step(t, &turn, slot);
                 go_on(t, number, &turn);
@@ -316,35 +318,87 @@ static void choose_slots(struct turns *t)
         }
 }
 
+static struct verifier_place place_of(const struct turns *t, unsigned variable)
+{
+        const struct counter_slot *slot = &t->slots[variable - INSN_FRAME_POINTER];
+
+        if (variable < INSN_FRAME_POINTER)
+                return (struct verifier_place){.reg = (uint8_t)variable};
+        return (struct verifier_place){VERIFIER_STACK, (uint8_t)slot->size, (int16_t)slot->offset};
+}
+
+/* Tell whoever wants to know how the counter that was chosen goes through the loop. */
+static void report(const struct turns *t, unsigned counter)
+{
+        const struct verifier *v = t->v;
+        const struct moved *round = &t->round[counter];
+        uint32_t head = v->cfg->blocks[t->loop->head].start;
+        const struct verifier_ending turns = {.head = head,
+                                              .counter = place_of(t, counter),
+                                              .is_low = round->is_low,
+                                              .least = round->least,
+                                              .most = round->most,
+                                              .turns = t->loop->turns};
+
+        if (v->options->observe_ending)
+                v->options->observe_ending(v->options->userdata, &v->context, &turns);
+        for (uint32_t i = t->loop->first + 1; i < t->loop->end && v->options->observe_count; i++) {
+                const struct turn *turn = &t->turns[i - t->loop->first];
+
+                for (unsigned k = 0; k < INSN_FRAME_POINTER + t->n_slots; k++) {
+                        struct verifier_count count = {head,
+                                                       v->cfg->blocks[v->loops->order[i]].start,
+                                                       place_of(t, k),
+                                                       turn->at[k].is_low,
+                                                       turn->at[k].least,
+                                                       turn->at[k].most};
+
+                        if (turn->is_reached && turn->at[k].from == counter)
+                                v->options->observe_count(v->options->userdata, &v->context, &count);
+                }
+        }
+}
+
+/* The variable that allows the fewest turns. Return: false if none counts them. */
+static bool choose_counter(const struct turns *t, unsigned *ret, uint64_t *ret_turns)
+{
+        *ret_turns = UINT64_MAX;
+        for (unsigned i = 0; i < INSN_FRAME_POINTER + t->n_slots; i++) {
+                struct range range;
+                uint64_t turns;
+
+                if (t->round[i].from != i || !head_range(t, i, t->round[i].is_low, &range))
+                        continue;
+                turns = count_turns(&t->round[i], &range);
+                if (turns < *ret_turns) {
+                        *ret_turns = turns;
+                        *ret = i;
+                }
+        }
+        return *ret_turns != UINT64_MAX;
+}
+
 int verifier_turns(struct verifier *v, struct loop *loop)
 {
-        struct turns t = {.v = v, .loop = loop};
-        uint64_t turns = UINT64_MAX;
+        _cleanup_free_ struct turn *memory = calloc(loop->end - loop->first, sizeof(*memory));
+        struct turns t = {.v = v, .loop = loop, .turns = memory};
+        unsigned counter = 0;
 
         loop->turns = 0;
-        t.turns = calloc(loop->end - loop->first, sizeof(*t.turns));
-        if (!t.turns)
+        if (!memory)
                 return err_set_nomem(v->err);
         choose_slots(&t);
         t.turns[0].is_reached = true;
         for (unsigned i = 0; i < COUNTERS; i++)
                 t.turns[0].at[i] = (struct moved){.from = (uint8_t)i};
         follow(&t);
-        free(t.turns);
         if (!t.has_round) /* no way leads back, whatever the graph says */
                 return 0;
-
-        for (unsigned i = 0; i < INSN_FRAME_POINTER + t.n_slots; i++) {
-                struct range range;
-
-                if (t.round[i].from == i && head_range(&t, i, t.round[i].is_low, &range))
-                        turns = MIN(turns, count_turns(&t.round[i], &range));
-        }
-        if (turns == UINT64_MAX)
+        if (!choose_counter(&t, &counter, &loop->turns))
                 return verifier_refuse(v, FAULT_TERMINATION, v->cfg->blocks[loop->head].start,
                                        "begins a loop that nothing shows to end: no register or stack slot grows, or "
                                        "falls, on every way round between bounds that hold in every turn");
-        loop->turns = turns;
+        report(&t, counter);
         return 0;
 }
 

@@ -33,6 +33,36 @@ struct verifier_context {
         uint32_t calls[PROFILE_CALL_DEPTH];
 };
 
+/* Where a number is kept: a register, or, with reg VERIFIER_STACK, @size bytes of the running frame at @offset from
+ * r10. */
+#define VERIFIER_STACK 10
+
+struct verifier_place {
+        uint8_t reg;
+        uint8_t size;
+        int16_t offset;
+};
+
+/* At the start of the block at @slot, @at holds what the counter of the loop that begins at @head was there in this
+ * turn, plus @least to @most; with @is_low so far as the low 32 bits go. */
+struct verifier_count {
+        uint32_t head, slot;
+        struct verifier_place at;
+        bool is_low;
+        int64_t least, most;
+};
+
+/* Why a loop ends: each turn its counter changes by @least to @most, which have one sign, and its bounds at the head
+ * allow
+ * @turns jumps back to it. */
+struct verifier_ending {
+        uint32_t head;
+        struct verifier_place counter;
+        bool is_low;
+        int64_t least, most;
+        uint64_t turns;
+};
+
 struct verifier_options {
         const struct profile *profile;
         const struct cost_table *costs; /* NULL: the default */
@@ -44,6 +74,11 @@ struct verifier_options {
          * has settled. May be NULL. */
         void (*observe)(void *userdata, const struct verifier_context *context, uint32_t slot,
                         const struct state *state);
+        /* Called for every loop that has settled, and what follows its counter. May be NULL. */
+        void (*observe_ending)(void *userdata, const struct verifier_context *context,
+                               const struct verifier_ending *ending);
+        void (*observe_count)(void *userdata, const struct verifier_context *context,
+                              const struct verifier_count *count);
         void *userdata;
 };
 

@@ -85,6 +85,7 @@ static void test_kinds(void **state)
                 FAULT_INSN_LIMIT,   /* too long for a file: below */
                 FAULT_RETURN_VALUE, /* no context asks for a range yet */
                 FAULT_UTILISATION,  /* when a program is attached */
+                FAULT_CERTIFICATE,  /* what the auditor says: test-audit */
                 FAULT_STEP_LIMIT,   /* when it runs */
         };
 
