@@ -154,6 +154,12 @@ static int receive_fd(struct msghdr *msg)
         return -1;
 }
 
+/* The holder ended while it was asked. */
+static int holder_is_gone(struct err *err)
+{
+        return err_set(err, ERR_ENVIRONMENT, ECONNRESET, "the process that holds the testbed has just ended");
+}
+
 static int receive_reply(int fd, json_t **ret, int *ret_fd, struct err *err)
 {
         _cleanup_free_ char *buf = malloc(HOLDER_REPLY_MAX);
@@ -177,7 +183,9 @@ static int receive_reply(int fd, json_t **ret, int *ret_fd, struct err *err)
         n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
         if (n > 0)
                 passed = receive_fd(&msg);
-        if (n <= 0 || msg.msg_flags & MSG_TRUNC)
+        if (n == 0 || (n < 0 && errno == ECONNRESET))
+                return holder_is_gone(err);
+        if (n < 0 || msg.msg_flags & MSG_TRUNC)
                 return err_set(err, ERR_ENVIRONMENT, EPIPE, "the process that holds the testbed did not answer");
         r = json_parse(span_of(buf, (size_t)n), "answer of the testbed", &reply, err);
         if (r < 0)
@@ -202,7 +210,10 @@ static int request(int fd, const char *op, const char *name, json_t **ret, int *
         if (strlen(text) > HOLDER_REQUEST_MAX)
                 return err_set(err, ERR_USAGE, ENOENT, "the name is too long for a node or link");
         if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
-                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot ask the process that holds the testbed");
+                return errno == EPIPE || errno == ECONNRESET
+                               ? holder_is_gone(err)
+                               : err_set_errno(err, ERR_ENVIRONMENT, errno,
+                                               "cannot ask the process that holds the testbed");
         return receive_reply(fd, ret, ret_fd, err);
 }
 
@@ -289,8 +300,10 @@ int holder_status(struct holder_status *ret, struct err *err)
         int r;
 
         r = visit_holder(&v, err);
-        if (r >= 0)
-                r = v.fd >= 0 ? status_of_holder(v.fd, &s, err) : status_without_holder(v.dirfd, &s, err);
+        if (r >= 0 && v.fd >= 0)
+                r = status_of_holder(v.fd, &s, err);
+        if (r == -ECONNRESET || (r >= 0 && v.fd < 0))
+                r = status_without_holder(v.dirfd, &s, err);
         if (r < 0)
                 return r;
         *ret = s;
@@ -452,7 +465,7 @@ int holder_down(struct err *err)
                 return 1;
         process = open_peer(v.fd);
         r = request(v.fd, "down", NULL, &reply, NULL, err);
-        if (r < 0)
+        if (r < 0 && r != -ECONNRESET)
                 return r;
         ended = (struct pollfd){.fd = process, .events = POLLIN};
         if (process >= 0 && poll(&ended, 1, PATIENCE_MS) == 0)
