@@ -174,6 +174,23 @@ int kernel_run(struct kernel *kernel, const void *packet, size_t packet_len, voi
         return 0;
 }
 
+int kernel_time(struct kernel *kernel, uint32_t repeat, uint32_t *ret_ns)
+{
+        static const uint8_t packet[64];
+        union bpf_attr attr = {0};
+        int r;
+
+        attr.test.prog_fd = (uint32_t)kernel->program;
+        attr.test.data_in = address(packet);
+        attr.test.data_size_in = sizeof(packet);
+        attr.test.repeat = repeat;
+        r = bpf(BPF_PROG_TEST_RUN, &attr);
+        if (r < 0)
+                return r;
+        *ret_ns = attr.test.duration;
+        return 0;
+}
+
 int kernel_lookup(struct kernel *kernel, uint32_t map, const void *key, void *value)
 {
         union bpf_attr attr = {.map_fd = (uint32_t)kernel->maps[map], .key = address(key), .value = address(value)};

@@ -47,5 +47,11 @@ int kernel_reset(struct kernel *kernel);
 int kernel_run(struct kernel *kernel, const void *packet, size_t packet_len, void *context, size_t context_len,
                uint32_t *ret);
 
+/* kernel_time - run the loaded program @repeat times
+ *
+ * Return: 0 with the nanoseconds that the kernel measured for one run, on average and rounded down, in @ret_ns.
+ */
+int kernel_time(struct kernel *kernel, uint32_t repeat, uint32_t *ret_ns);
+
 /* kernel_lookup - copy the value under @key. Return: 0; -ENOENT. */
 int kernel_lookup(struct kernel *kernel, uint32_t map, const void *key, void *value);
