@@ -18,11 +18,11 @@
 #include "base/rng.h"
 #include "fuzz/fuzz.h"
 
-#define INPUT_BYTES_MAX (16 * 1024 * 1024)
+#define INPUT_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
 /* A large seed gets fewer mutations, so that no target runs for long. */
-#define MUTATIONS_MAX      400
-#define MUTATED_BYTES_WORK (4 * 1024 * 1024)
+#define MUTATIONS_MAX      ((size_t)400)
+#define MUTATED_BYTES_WORK ((size_t)4 * 1024 * 1024)
 
 static char running[512];
 

@@ -11,7 +11,7 @@
 #include "base/file.h"
 
 /* Room for half a million files of an archive. */
-#define TAG_FILE_BYTES_MAX (64 * 1024 * 1024)
+#define TAG_FILE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
 /* What one check works on. */
 struct check {

@@ -9,7 +9,7 @@
 #include "base/file.h"
 
 /* Room for hundreds of thousands of trials. */
-#define JOURNAL_BYTES_MAX (256 * 1024 * 1024)
+#define JOURNAL_BYTES_MAX ((size_t)256 * 1024 * 1024)
 
 /* A line of its own: an object that says what happened, and of a trial, which. */
 static int check_line(const json_t *line, const struct position *at, struct err *err)

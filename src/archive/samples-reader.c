@@ -14,16 +14,16 @@
 #include "base/number.h"
 #include "base/text.h"
 
-#define PACKED_BYTES (128 * 1024)
-#define TEXT_BYTES   (256 * 1024)
+#define PACKED_BYTES ((size_t)128 * 1024)
+#define TEXT_BYTES   ((size_t)256 * 1024)
 
 /* Zeros behind the last byte, so that the parser needs no look at the end: it reads fields as words, and a row goes on
  * for at most a few words a column after its first fault. */
-#define TEXT_SLACK (SAMPLE_COLUMNS_MAX * 40)
+#define TEXT_SLACK ((size_t)SAMPLE_COLUMNS_MAX * 40)
 
 /* Distance between the columns of a block: not a power of two, or the same row of all columns would compete for a few
  * lines of the first-level cache. */
-#define COLUMN_STRIDE (SAMPLES_BLOCK_ROWS + 8)
+#define COLUMN_STRIDE ((size_t)SAMPLES_BLOCK_ROWS + 8)
 
 struct samples_reader {
         int fd;

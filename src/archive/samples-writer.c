@@ -12,8 +12,8 @@
 /* Rows are mostly noisy digits, of which higher levels save nothing and which they take longer to read. */
 #define COMPRESSION_LEVEL 1
 
-#define TEXT_BYTES   (128 * 1024)
-#define PACKED_BYTES (128 * 1024)
+#define TEXT_BYTES   ((size_t)128 * 1024)
+#define PACKED_BYTES ((size_t)128 * 1024)
 
 struct samples_writer {
         struct sample_writer base; /* first, so that the row operation finds the rest */

@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 
 /* A file of /proc says that it is empty, and one of /proc/sys gives a number whole only to a read with room for it. */
-#define UNKNOWN_SIZE_ROOM (16 * 1024)
+#define UNKNOWN_SIZE_ROOM ((size_t)16 * 1024)
 
 /* Reads to the end of the file, which may hold another number of bytes than it says: those of /proc and /sys do. */
 static int read_to_end(int fd, size_t expected, size_t limit, char **ret, size_t *ret_len)

@@ -10,7 +10,7 @@
 #include "base/hex.h"
 
 /* Large enough that system calls cost nothing beside hashing, small enough to stay in a second-level cache. */
-#define READ_BYTES (256 * 1024)
+#define READ_BYTES ((size_t)256 * 1024)
 
 struct digest_stream {
         EVP_MD_CTX *context;
@@ -113,7 +113,7 @@ char *digest_format(const struct digest *digest, char buf[static DIGEST_HEX_SIZE
                 buf[2 * i] = digits[digest->bytes[i] >> 4];
                 buf[2 * i + 1] = digits[digest->bytes[i] & 15];
         }
-        buf[2 * DIGEST_BYTES] = '\0';
+        buf[DIGEST_HEX_SIZE - 1] = '\0';
         return buf;
 }
 
@@ -121,7 +121,7 @@ int digest_parse(struct span hex, struct digest *ret)
 {
         struct digest digest;
 
-        if (hex.len != 2 * (size_t)DIGEST_BYTES)
+        if (hex.len != DIGEST_HEX_SIZE - 1)
                 return -EINVAL;
         for (size_t i = 0; i < DIGEST_BYTES; i++) {
                 int high = hex_digit(hex.data[2 * i]), low = hex_digit(hex.data[2 * i + 1]);

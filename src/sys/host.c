@@ -16,7 +16,7 @@
 #include "base/version.h"
 #include "sys/host-internal.h"
 
-#define FACT_BYTES_MAX (1024 * 1024)
+#define FACT_BYTES_MAX ((size_t)1024 * 1024)
 
 void facts_put(struct facts *facts, const char *key, json_t *value)
 {
