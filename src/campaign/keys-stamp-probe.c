@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "campaign/kind-stamp-probe.h"
 
+#include "campaign/quantiles.h"
+
 static const char *const families[] = {"ipv4", "ipv6", NULL};
 
 #define FIELD(name) offsetof(struct stamp_probe_keys, name)
@@ -74,27 +76,6 @@ const struct key_table stamp_probe_table = {
         .has_kind = true,
         .keys = keys,
 };
-
-#define QUANTILES(series_name)                                                                                         \
-        {.name = series_name ".p50",                                                                                   \
-         .unit = METRIC_NS,                                                                                            \
-         .source = METRIC_QUANTILE,                                                                                    \
-         .series = series_name,                                                                                        \
-         .ppm = 500000},                                                                                               \
-                {.name = series_name ".p95",                                                                           \
-                 .unit = METRIC_NS,                                                                                    \
-                 .source = METRIC_QUANTILE,                                                                            \
-                 .series = series_name,                                                                                \
-                 .ppm = 950000},                                                                                       \
-                {.name = series_name ".p99",                                                                           \
-                 .unit = METRIC_NS,                                                                                    \
-                 .source = METRIC_QUANTILE,                                                                            \
-                 .series = series_name,                                                                                \
-                 .ppm = 990000},                                                                                       \
-        {                                                                                                              \
-                .name = series_name ".p99.9", .unit = METRIC_NS, .source = METRIC_QUANTILE, .series = series_name,     \
-                .ppm = 999000                                                                                          \
-        }
 
 const struct metric stamp_probe_metrics[] = {
         QUANTILES("rtt"),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """assay reflex: programs attached, actuating in the simulation, refused; the monitor asked, and its corpora."""
+import pathlib
 import signal
 import subprocess
 import tempfile
@@ -135,6 +136,35 @@ class Monitor(unittest.TestCase):
         public, own = result["public"], result["own"]
         self.assertEqual([public[k] for k in ["draws", "escapes", "reject", "clamp"]], [1000, 0, 450, 317])
         self.assertEqual((own["draws"], own["escapes"]), (100000, 0))
+
+
+class Experiments(unittest.TestCase):
+    """Campaigns without a boundary: from the manifest that ships to an archive that verifies."""
+
+    def test_campaigns(self):
+        for name, setting in [("exp-031", "workload.samples=100"), ("exp-032", "workload.duration=50ms")]:
+            with tempfile.TemporaryDirectory() as scratch:
+                done = program.run("run", name, "--short", "--set", setting, "-o", scratch)
+                self.assertIn(done.returncode, [0, 3, 4], done.stdout + done.stderr)  # its verdict is the host's
+                self.assertIn("8 of 8 rounds count", done.stdout)
+                archive, = pathlib.Path(scratch).glob(name + "-*")
+                verified = program.run("verify", archive)
+                self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+
+    def test_kinds_that_do_not_fit(self):
+        manifest = (program.ROOT / "experiments" / "exp-031.yaml").read_text()
+        packets = "{kind: stamp-probe, from: a, to: b, slice: c, duration: 1s}"
+        wrong = manifest.replace("{kind: monitor-decision, samples: 10000, warmup-samples: 500}", packets)
+        for name in ["mixed", "allow", "clamp", "safe", "reject"]:
+            wrong = wrong.replace(f"{name}: {{workload: {{requests: {name}}}}}", f"{name}: {{}}")
+        wrong = wrong.replace(", workload: {repeat: 2}", "").replace("thousand", "rtt")
+        wrong = wrong.replace(", workload: {samples: 2000}", "")
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(wrong)
+            file.flush()
+            done = program.run("run", file.name, "--dry-run")
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertIn("stamp-probe does not run in the boundary none", done.stderr)
 
 
 if __name__ == "__main__":

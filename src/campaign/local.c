@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "campaign/local.h"
+
+#include <sys/mman.h>
+
+#include "base/clock.h"
+
+#define READY_NS (10 * NSEC_PER_SEC)
+#define EXIT_NS  (5 * NSEC_PER_SEC)
+
+static int run(struct child_side *side, void *userdata)
+{
+        struct local *local = userdata;
+        struct err err = {0};
+        int64_t start_ns;
+
+        if (local->work->open(local->object, &err) < 0)
+                return child_failed(side, &err);
+        if (child_ready(side) < 0 || child_wait_go(side, &start_ns) < 0)
+                return 1;
+        return local->work->run(local->object, start_ns, local->failure) < 0;
+}
+
+void local_init(struct local *local, const struct local_work *work, void *object)
+{
+        *local = (struct local){.work = work, .object = object, .child = CHILD_INIT};
+}
+
+int local_prepare(struct local *local, struct err *err)
+{
+        const struct child_options options = {.name = local->work->name};
+        int r;
+
+        local->failure = mmap(NULL, sizeof(*local->failure), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (local->failure == MAP_FAILED) {
+                local->failure = NULL;
+                return err_set_nomem(err);
+        }
+        r = child_start(&options, run, local, &local->child, err);
+        if (r >= 0)
+                r = child_wait_ready(&local->child, READY_NS, err);
+        if (r < 0)
+                err_prefix(err, "%s", local->work->name);
+        return r;
+}
+
+int local_start(struct local *local, int64_t start_ns, struct err *err)
+{
+        return child_go(&local->child, start_ns, err);
+}
+
+int local_stop(struct local *local, struct err *err)
+{
+        struct child_status status = {0};
+        int r;
+
+        r = child_wait(&local->child, EXIT_NS, &status);
+        if (r < 0)
+                return err_set(err, ERR_ENVIRONMENT, -r, "%s did not end", local->work->name);
+        if (local->failure->kind == ERR_NONE)
+                return child_check(local->work->name, &status, err);
+        *err = *local->failure;
+        return err->errnum > 0 ? -err->errnum : -EIO;
+}
+
+void local_done(struct local *local)
+{
+        child_done(&local->child);
+        if (local->failure)
+                munmap(local->failure, sizeof(*local->failure));
+        local->failure = NULL;
+}
