@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The probe's round trip through a gateway beside sockperf's, on the same path, with the same size, rate and processor for
+# both ends, taking turns; and how late packets are sent. sockperf runs at ordinary priority, since its sender spins and at
+# real-time priority would keep its own receiver from the processor.
+set -eu
+. tools/bench.d/path
+
+rounds=${ROUNDS:-15}
+has sockperf && peer=yes || peer=
+has jq || exit 0
+path_up
+
+sockperf_once() {
+        start_server "$far" taskset -c 0 sockperf server -i $far_address -p 9863
+        in_namespace "$near" taskset -c 0 sockperf under-load -i $far_address -p 9863 --mps 1000 --reply-every 1 -m 44 -t 1 \
+                --full-rtt 2>/dev/null | sed -n 's/.*percentile 50.000 = *\([0-9.]*\).*/\1/p'
+        stop_server
+}
+
+# assay_once RATE SECONDS: the JSON result
+assay_once() {
+        start_server "$far" "$ASSAY" probe reflect $far_address --cpu 0 -q
+        in_namespace "$near" "$ASSAY" probe send $far_address --cpu 0 --rate "$1/s" --duration "$2s" --same-clock -q --json
+        stop_server
+}
+
+for _ in $(seq "$rounds"); do
+        a=$(assay_once 1000 1 | jq '.figures.rtt_user.p50_ns / 1000')
+        s=0
+        [ -z "$peer" ] || s=$(sockperf_once)
+        echo "$a $s"
+done >"$scratch/rounds"
+
+a=$(awk '{ print $1 }' "$scratch/rounds" | median)
+if [ -n "$peer" ]; then
+        s=$(awk '{ print $2 }' "$scratch/rounds" | median)
+        ratio=$(awk '$2 > 0 { print $1 / $2 }' "$scratch/rounds" | median)
+        printf 'round trip p50 at 1000/s, user stamps: assay %.2f us, sockperf %.2f us; ratio %.3f (wanted: at most 1.05), ' \
+                "$a" "$s" "$ratio"
+        echo "medians of $rounds rounds"
+else
+        printf 'round trip p50 at 1000/s, user stamps: assay %.2f us\n' "$a"
+fi
+
+for rate in 1000 10000; do
+        assay_once $rate 10 | jq -r --arg rate $rate '"at \($rate)/s: lateness p50 \(.figures.lateness.p50_ns) ns, p99 \(
+                .figures.lateness.p99_ns) ns; \(.counts.slots) slots: \(.counts.sent) sent, \(.counts.missed) missed, \(
+                .counts.received) answered, \(.counts.lost) lost; rtt by the kernel p50 \(
+                .figures.rtt.p50_ns) ns, p99 \(.figures.rtt.p99_ns) ns"'
+done
