@@ -252,15 +252,17 @@ static void add_numbers(struct text *out, const json_t *rule, bool is_control)
 {
         const json_t *floor = json_object_get(rule, "floor"), *boot = json_object_get(rule, "bootstrap");
         enum unit unit = unit_of(rule, "unit");
+        int64_t value;
 
         text_add(out, "        ");
-        add_quantity(out, "value ", unit, json_object_get(rule, "value"));
+        if (value_of(json_object_get(rule, "value"), &value))
+                add_quantity(out, "value ", unit, json_object_get(rule, "value"));
+        else
+                text_add(out, "no value");
         add_quantity(out, ", bounds ", unit, json_object_get(rule, "lower"));
         add_quantity(out, " to ", unit, json_object_get(rule, "upper"));
-        add_quantity(out, json_object_get(rule, "value") ? "; at least " : "at least ", unit,
-                     json_object_get(rule, "at_least"));
-        add_quantity(out, json_object_get(rule, "value") ? "; at most " : "at most ", unit,
-                     json_object_get(rule, "at_most"));
+        add_quantity(out, "; at least ", unit, json_object_get(rule, "at_least"));
+        add_quantity(out, "; at most ", unit, json_object_get(rule, "at_most"));
         if (floor) {
                 add_quantity(out, "; noise floor ", unit, json_object_get(floor, "lower"));
                 add_quantity(out, " to ", unit, json_object_get(floor, "upper"));

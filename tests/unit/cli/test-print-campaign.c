@@ -80,9 +80,9 @@ static void test_all_of_it(void **state)
         expect(&out, "h1: The tail stays.\n");
         expect(&out, "value 1.04, bounds 0.99 to 1.083721; at most 1.25; noise floor 0.94 to 1.06\n");
         expect(&out, "bootstrap: medians give 1.01, 95% interval 1 to 1.02\n");
-        expect(&out,
-               "R2 (advisory)\n        at most 1.5; no floor\n        clusters of tree/idle: 17 rounds near 32.6 ms,"
-               " 13 rounds near 74.9 ms\n");
+        expect(&out, "R2 (advisory)\n        no value; at most 1.5; no floor\n        clusters of tree/idle: 17 rounds "
+                     "near 32.6 ms,"
+                     " 13 rounds near 74.9 ms\n");
         expect(&out, "  => fails: a rule fails\n");
         expect(&out, "archive: archives/a\n");
 }
