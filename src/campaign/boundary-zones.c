@@ -174,8 +174,9 @@ static json_t *zones_describe(const struct boundary *b)
                 json_array_append_new(weaker,
                                       json_string("slices are told apart by nftables: nothing counts or refuses "
                                                   "packets slice by slice on the links"));
-        return json_pack("{s:s, s:s, s:s, s:o}", "kind", "zones", "tagger", testbed_tagger_name(how.tagger),
-                         "classifier", testbed_classifier_name(how.classifier), "weaker", weaker);
+        return json_pack("{s:s, s:s, s:s, s:b, s:o}", "kind", "zones", "tagger", testbed_tagger_name(how.tagger),
+                         "classifier", testbed_classifier_name(how.classifier), "htb_hysteresis", how.has_hysteresis,
+                         "weaker", weaker);
 }
 
 const struct boundary_ops boundary_zones_ops = {

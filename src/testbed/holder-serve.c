@@ -81,13 +81,14 @@ static json_t *do_status(struct server *s)
         n = testbed_check(s->tb, &faults, &err);
         if (n < 0)
                 text_addf(&faults, "%s\n", err.text);
-        return json_pack("{s:i, s:s, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "assay", 1, "state",
+        return json_pack("{s:i, s:s, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:o, s:o}", "assay", 1, "state",
                          n == 0 ? "up" : "degraded", "detail", faults.data ? faults.data : "", "process", (int)getpid(),
                          "identity", s->identity, "topology", topology_shape_name(l->topology->shape), "scheduler",
                          topology_scheduler_name(l->topology->scheduler), "tagger",
                          testbed_tagger_name(mechanism.tagger), "classifier",
-                         testbed_classifier_name(mechanism.classifier), "nodes", describe_nodes(l), "links",
-                         describe_links(l), "addresses", describe_addresses(s->tb));
+                         testbed_classifier_name(mechanism.classifier), "htb_hysteresis", mechanism.has_hysteresis,
+                         "nodes", describe_nodes(l), "links", describe_links(l), "addresses",
+                         describe_addresses(s->tb));
 }
 
 static json_t *do_netns(struct server *s, const char *name, int *ret_fd)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <string.h>
 
+#include "base/log.h"
 #include "base/macro.h"
 #include "sys/qdisc.h"
 #include "testbed/testbed-internal.h"
@@ -142,6 +144,17 @@ static int build_tree_per_queue(struct testbed *tb, const struct layout_end *end
         return r;
 }
 
+/* HTB is there by now, also where it is a module. */
+static void hold_hysteresis(struct testbed *tb)
+{
+        int r = hysteresis_hold(&tb->hysteresis);
+
+        tb->mechanism.has_hysteresis = r == 0;
+        if (r < 0)
+                log_debug("the uplink's queues wake for each packet: HTB's hysteresis cannot be switched on: %s",
+                          strerror(-r));
+}
+
 int shaper_build(struct testbed *tb, struct err *err)
 {
         const struct layout_end *end = shaped_end(tb);
@@ -160,9 +173,12 @@ int shaper_build(struct testbed *tb, struct err *err)
                 r = build_one_queue(tb, end, err);
                 break;
         }
-        if (r < 0)
+        if (r < 0) {
                 err_prefix(err, "uplink");
-        return r;
+                return r;
+        }
+        hold_hysteresis(tb);
+        return 0;
 }
 
 static void observe_root(const struct qdisc_list *list, struct scrape *s)

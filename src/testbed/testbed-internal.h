@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include "sys/hysteresis.h"
 #include "sys/netlink.h"
 #include "testbed/testbed.h"
 
@@ -18,6 +19,7 @@ struct testbed {
         const struct topology *topology;
         struct layout *layout;
         struct testbed_mechanism mechanism;
+        struct hysteresis hysteresis;
         size_t n_nodes;
         struct testbed_node *nodes;
         int (*devices)[2]; /* of each subnet's ends: index of the device that has the slice's address */

@@ -57,8 +57,9 @@ int testbed_up(const struct topology *topology, struct testbed **ret, struct err
         if (!tb)
                 return err_set_nomem(err);
         tb->topology = topology;
-        tb->mechanism =
-                (struct testbed_mechanism){TESTBED_TAGGER_8021Q, TESTBED_CLASSIFIER_BPF}; /* the best there is */
+        tb->hysteresis = HYSTERESIS_OF_HOST;
+        tb->mechanism = (struct testbed_mechanism){.tagger = TESTBED_TAGGER_8021Q,
+                                                   .classifier = TESTBED_CLASSIFIER_BPF}; /* the best there is */
         r = layout_make(topology, &tb->layout, err);
         if (r >= 0)
                 r = node_build_all(tb, err);
@@ -86,6 +87,7 @@ void testbed_down(struct testbed *tb)
                 node_done(&tb->nodes[i]);
         free(tb->nodes);
         free(tb->devices);
+        hysteresis_release(&tb->hysteresis);
         layout_free(tb->layout);
         free(tb);
 }

@@ -18,8 +18,9 @@
 /* A topology that stands: zones, relays and gateway as network namespaces, links between them, the slices' tags on the
  * links and their classes on the uplink.
  *
- * Everything is held by descriptors of this process: when it ends, however it ends, the kernel removes all of it. A
- * testbed belongs to the thread that made it; children that need a zone get its namespace by descriptor. */
+ * Everything is held by descriptors of this process: when it ends, however it ends, the kernel removes all of it; but
+ * for HTB's hysteresis, which the next testbed puts back where this process was killed (sys/hysteresis.h). A testbed
+ * belongs to the thread that made it; children that need a zone get its namespace by descriptor. */
 struct testbed;
 
 /* Who puts the 802.1Q tags on the links. */
@@ -38,6 +39,7 @@ enum testbed_classifier {
 struct testbed_mechanism {
         enum testbed_tagger tagger;
         enum testbed_classifier classifier;
+        bool has_hysteresis; /* the uplink's queues wake for a burst, not for each packet, see sys/hysteresis.h */
 };
 
 /* testbed_tagger_name, testbed_classifier_name - stable names: "8021q", "bpf", "none"; "bpf", "nftables" */
