@@ -6,6 +6,7 @@
 static const struct verb *const verbs_of_bpf[] = {
         &verb_bpf_exec,
         &verb_bpf_disasm,
+        &verb_bpf_calibrate,
         NULL,
 };
 

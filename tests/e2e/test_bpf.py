@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """assay bpf: programs from raw bytes, hexadecimal, assembly and compiled C, as a user gives them."""
+import json
 import pathlib
 import re
 import subprocess
@@ -111,6 +112,20 @@ class Raw(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(done.stdout, "")
         self.assertIn("null", done.stderr)
+
+
+class Calibrate(unittest.TestCase):
+    def test_table(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "costs.json"
+            done = program.run("bpf", "calibrate", "--margin", "2", "--output", path)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"(?m)^divide +[0-9.]+ +12\.00$")
+            table = json.loads(path.read_text())
+        self.assertEqual(table["assay"], 1)
+        self.assertEqual(len(table["class_ps"]), 10)
+        self.assertTrue(all(cost > 0 for cost in [*table["class_ps"].values(), *table["helper_ps"].values()]))
+        self.assertEqual(program.run("bpf", "calibrate", "--margin", "0.5").returncode, 2)
 
 
 class Compiled(unittest.TestCase):
