@@ -3,6 +3,12 @@
 
 #include <stdio.h>
 
+/* The functions themselves; the header wraps their results. */
+#undef err_set
+#undef err_set_errno
+#undef err_set_at
+#undef err_set_nomem
+
 static const struct {
         const char *name;
         int exit_code;

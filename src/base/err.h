@@ -54,6 +54,20 @@ int err_set_at(struct err *err, enum err_kind kind, const struct position *posit
 /* err_set_nomem - record that memory ran out. Return: -ENOMEM. */
 int err_set_nomem(struct err *err);
 
+/* err_negative - let the compiler, and what analyses the code, know that the functions above return no 0 and nothing
+ * more: else they follow paths on which a failure is taken for success and an output was never set */
+static inline int err_negative(int r)
+{
+        if (r >= 0)
+                __builtin_unreachable();
+        return r;
+}
+
+#define err_set(...)       err_negative(err_set(__VA_ARGS__))
+#define err_set_errno(...) err_negative(err_set_errno(__VA_ARGS__))
+#define err_set_at(...)    err_negative(err_set_at(__VA_ARGS__))
+#define err_set_nomem(err) err_negative(err_set_nomem(err))
+
 /* err_prefix - put "@format: " before the recorded reason; does nothing where none is recorded */
 void err_prefix(struct err *err, const char *format, ...) _printf_(2, 3);
 

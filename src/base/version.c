@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/version.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "version-tag.h"
@@ -19,7 +20,7 @@ const char *version_commit(void)
         if (strspn(VERSION_TAG, "0123456789abcdef") < COMMIT_DIGITS)
                 return "unknown";
         if (!commit[0])
-                memcpy(commit, VERSION_TAG, COMMIT_DIGITS);
+                snprintf(commit, sizeof(commit), "%s", VERSION_TAG);
         return commit;
 }
 

@@ -2,19 +2,14 @@
 #include "campaign/kind-stamp-probe.h"
 
 #include "campaign/quantiles.h"
-
-static const char *const families[] = {"ipv4", "ipv6", NULL};
+#include "campaign/traffic.h"
 
 #define FIELD(name) offsetof(struct stamp_probe_keys, name)
 
 static const struct key keys[] = {
         {.name = "from", .type = KEY_NAME, .offset = FIELD(from), .is_required = true, .help = "Zone of the probe."},
         {.name = "to", .type = KEY_NAME, .offset = FIELD(to), .is_required = true, .help = "Zone of the reflector."},
-        {.name = "slice",
-         .type = KEY_NAME,
-         .offset = FIELD(slice),
-         .is_required = true,
-         .help = "Slice that is probed."},
+        TRAFFIC_KEY_SLICE(FIELD(slice), "Slice that is probed."),
         {.name = "rate",
          .type = KEY_QUANTITY,
          .offset = FIELD(rate_hz),
@@ -46,26 +41,9 @@ static const struct key keys[] = {
          .min = 92,
          .max = 1500,
          .help = "Length of the IP packet; 92 bytes hold the 44 octets of STAMP over IPv6."},
-        {.name = "family",
-         .type = KEY_CHOICE,
-         .offset = FIELD(family),
-         .fallback = "ipv4",
-         .choices = families,
-         .help = "Version of IP."},
-        {.name = "cpu",
-         .type = KEY_QUANTITY,
-         .offset = FIELD(cpu),
-         .fallback = "0",
-         .unit = UNIT_COUNT,
-         .max = 1023,
-         .help = "Processor that the probe is pinned to."},
-        {.name = "reflector-cpu",
-         .type = KEY_QUANTITY,
-         .offset = FIELD(reflector_cpu),
-         .fallback = "0",
-         .unit = UNIT_COUNT,
-         .max = 1023,
-         .help = "Processor that the reflector is pinned to."},
+        TRAFFIC_KEY_FAMILY(FIELD(family)),
+        TRAFFIC_KEY_CPU("cpu", FIELD(cpu), "0", "Processor that the probe is pinned to."),
+        TRAFFIC_KEY_CPU("reflector-cpu", FIELD(reflector_cpu), "0", "Processor that the reflector is pinned to."),
         {},
 };
 

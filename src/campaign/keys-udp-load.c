@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "campaign/kind-udp-load.h"
-
-static const char *const families[] = {"ipv4", "ipv6", NULL};
+#include "campaign/traffic.h"
 
 #define FIELD(name) offsetof(struct udp_load_keys, name)
 
 static const struct key keys[] = {
         {.name = "from", .type = KEY_NAME, .offset = FIELD(from), .is_required = true, .help = "Zone of the sender."},
         {.name = "to", .type = KEY_NAME, .offset = FIELD(to), .is_required = true, .help = "Zone of the sink."},
-        {.name = "slice",
-         .type = KEY_NAME,
-         .offset = FIELD(slice),
-         .is_required = true,
-         .help = "Slice of the traffic."},
+        TRAFFIC_KEY_SLICE(FIELD(slice), "Slice of the traffic."),
         {.name = "rate",
          .type = KEY_QUANTITY,
          .offset = FIELD(rate_bps),
@@ -20,8 +15,7 @@ static const struct key keys[] = {
          .unit = UNIT_RATE,
          .max = INT64_C(100000000000),
          .help = "Bits of layer 2 a second, the tag included. At 0 nothing is sent, and the processor is kept as busy "
-                 "as "
-                 "at any other rate."},
+                 "as at any other rate."},
         {.name = "packet",
          .type = KEY_QUANTITY,
          .offset = FIELD(packet_bytes),
@@ -43,19 +37,8 @@ static const struct key keys[] = {
          .offset = FIELD(is_overload),
          .fallback = "false",
          .help = "Means to offer more than the slice or the link can carry; without it such a rate is refused."},
-        {.name = "family",
-         .type = KEY_CHOICE,
-         .offset = FIELD(family),
-         .fallback = "ipv4",
-         .choices = families,
-         .help = "Version of IP."},
-        {.name = "cpu",
-         .type = KEY_QUANTITY,
-         .offset = FIELD(cpu),
-         .fallback = "1",
-         .unit = UNIT_COUNT,
-         .max = 1023,
-         .help = "Processor that the sender is pinned to."},
+        TRAFFIC_KEY_FAMILY(FIELD(family)),
+        TRAFFIC_KEY_CPU("cpu", FIELD(cpu), "1", "Processor that the sender is pinned to."),
         {},
 };
 

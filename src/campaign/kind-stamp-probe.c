@@ -9,13 +9,11 @@
 #include "campaign/traffic.h"
 #include "load/probe.h"
 #include "load/reflector.h"
-#include "sys/child.h"
 
-#define STAMP_PORT 862 /* RFC 8762, section 4.1 */
-#define FIFO_PRIORITY                                                                                                  \
-        50 /* of the probe; the reflector may share its processor, and has to get it when a packet comes */
+/* Of the probe; the reflector may share its processor, and has to get it when a packet comes. */
+#define FIFO_PRIORITY 50
+
 #define LINGER_NS (500 * NSEC_PER_MSEC) /* a reply that comes later is lost */
-#define READY_NS  (5 * NSEC_PER_SEC)
 #define EXIT_NS   (5 * NSEC_PER_SEC)
 
 struct stamp_probe {
@@ -62,23 +60,6 @@ static int run_reflector(struct child_side *side, void *userdata)
         return reflector_run(s->reflector, NULL, &err) < 0;
 }
 
-static int start_child(struct stamp_probe *s, const char *name, const char *zone,
-                       int (*fn)(struct child_side *side, void *userdata), struct child *ret, struct err *err)
-{
-        struct child_options options = {
-                .name = name,
-                .netns = testbed_zone_netns(boundary_zones_testbed(s->boundary), zone),
-        };
-        int r;
-
-        r = child_start(&options, fn, s, ret, err);
-        if (r >= 0)
-                r = child_wait_ready(ret, READY_NS, err);
-        if (r < 0)
-                err_prefix(err, "the %s in zone %s", name, zone);
-        return r;
-}
-
 static int zone_address(struct stamp_probe *s, const char *zone, uint16_t port, union address *ret, struct err *err)
 {
         return traffic_address(boundary_zones_testbed(s->boundary), zone, s->keys.slice, s->keys.family, port, ret,
@@ -103,7 +84,7 @@ static int make_probe(struct stamp_probe *s, struct err *err)
 {
         const struct stamp_probe_keys *k = &s->keys;
         struct probe_config config = {
-                .size_bytes = (uint32_t)(k->packet_bytes - (k->family == 0 ? 28 : 48)),
+                .size_bytes = (uint32_t)k->packet_bytes - udp_ip_overhead(traffic_family(k->family)),
                 .rate_hz = (uint64_t)k->rate_hz,
                 .linger_ns = LINGER_NS,
                 .sched = {.cpu = (int)k->cpu,
@@ -144,13 +125,12 @@ static int make_event(struct stamp_probe *s, struct err *err)
 
 static int find_flows(struct stamp_probe *s, struct err *err)
 {
-        const struct topology *t = boundary_zones_topology(s->boundary);
-        struct path_flow *f = &s->there;
+        int r;
 
-        if (!topology_zone_find(t, s->keys.from, &f->from) || !topology_zone_find(t, s->keys.to, &f->to) ||
-            !topology_slice_find(t, s->keys.slice, &f->slice))
-                return err_set(err, ERR_BUG, EINVAL, "the probe's zones or slice are not in the topology");
-        s->back = (struct path_flow){.from = f->to, .to = f->from, .slice = f->slice};
+        r = traffic_flow(s->boundary, "the probe", s->keys.from, s->keys.to, s->keys.slice, &s->there, err);
+        if (r < 0)
+                return r;
+        s->back = (struct path_flow){.from = s->there.to, .to = s->there.from, .slice = s->there.slice};
         return 0;
 }
 
@@ -183,9 +163,10 @@ static int stamp_probe_build(struct stamp_probe *s, const struct node *config, s
         if (r >= 0)
                 r = make_probe(s, err);
         if (r >= 0)
-                r = start_child(s, "reflector", s->keys.to, run_reflector, &s->reflector_child, err);
+                r = traffic_child_start(s->boundary, "reflector", s->keys.to, run_reflector, s, &s->reflector_child,
+                                        err);
         if (r >= 0)
-                r = start_child(s, "probe", s->keys.from, run_probe, &s->probe_child, err);
+                r = traffic_child_start(s->boundary, "probe", s->keys.from, run_probe, s, &s->probe_child, err);
         return r < 0 ? r : make_event(s, err);
 }
 

@@ -8,10 +8,8 @@
 #include "campaign/traffic.h"
 #include "load/generator.h"
 #include "load/receiver.h"
-#include "sys/child.h"
 
 #define SINK_PORT 9 /* discard, RFC 863 */
-#define READY_NS  (5 * NSEC_PER_SEC)
 #define STOP_NS   (2 * NSEC_PER_SEC)
 
 struct udp_load {
@@ -75,33 +73,6 @@ static int run_receiver(struct child_side *side, void *userdata)
         return receiver_run(u->receiver, &stop, &err) < 0;
 }
 
-static int find_flow(struct udp_load *u, struct err *err)
-{
-        const struct topology *t = boundary_zones_topology(u->boundary);
-
-        if (!topology_zone_find(t, u->keys.from, &u->flow.from) || !topology_zone_find(t, u->keys.to, &u->flow.to) ||
-            !topology_slice_find(t, u->keys.slice, &u->flow.slice))
-                return err_set(err, ERR_BUG, EINVAL, "the zones or slice of %s are not in the topology", u->name);
-        return 0;
-}
-
-static int start_child(struct udp_load *u, const char *name, const char *zone,
-                       int (*fn)(struct child_side *side, void *userdata), struct child *ret, struct err *err)
-{
-        struct child_options options = {
-                .name = name,
-                .netns = testbed_zone_netns(boundary_zones_testbed(u->boundary), zone),
-        };
-        int r;
-
-        r = child_start(&options, fn, u, ret, err);
-        if (r >= 0)
-                r = child_wait_ready(ret, READY_NS, err);
-        if (r < 0)
-                err_prefix(err, "the %s in zone %s", name, zone);
-        return r;
-}
-
 static int make_sink(struct udp_load *u, const union address *local, struct err *err)
 {
         struct testbed *tb = boundary_zones_testbed(u->boundary);
@@ -114,7 +85,9 @@ static int make_sink(struct udp_load *u, const union address *local, struct err 
         if (u->has_bpf_sink)
                 return testbed_sink_add(tb, u->flow.to, SINK_PORT, err);
         r = receiver_new(&config, &u->receiver, err);
-        return r < 0 ? r : start_child(u, "load-sink", u->keys.to, run_receiver, &u->receiver_child, err);
+        return r < 0 ? r
+                     : traffic_child_start(u->boundary, "load-sink", u->keys.to, run_receiver, u, &u->receiver_child,
+                                           err);
 }
 
 static int make_generator(struct udp_load *u, const union address *peer, const union address *local, struct err *err)
@@ -131,7 +104,9 @@ static int make_generator(struct udp_load *u, const union address *peer, const u
         int r;
 
         r = generator_new(&config, &u->generator, err);
-        return r < 0 ? r : start_child(u, "load", u->keys.from, run_generator, &u->generator_child, err);
+        return r < 0 ? r
+                     : traffic_child_start(u->boundary, "load", u->keys.from, run_generator, u, &u->generator_child,
+                                           err);
 }
 
 static int udp_load_build(struct udp_load *u, const struct node *config, struct err *err)
@@ -142,15 +117,15 @@ static int udp_load_build(struct udp_load *u, const struct node *config, struct 
 
         r = key_table_read(&udp_load_table, config, u->name, &u->keys, err);
         if (r >= 0)
-                r = find_flow(u, err);
+                r = traffic_flow(u->boundary, u->name, u->keys.from, u->keys.to, u->keys.slice, &u->flow, err);
         if (r >= 0)
                 r = traffic_address(tb, u->keys.to, u->keys.slice, u->keys.family, SINK_PORT, &peer, err);
         if (r >= 0)
                 r = traffic_address(tb, u->keys.from, u->keys.slice, u->keys.family, 0, &local, err);
         if (r < 0)
                 return r;
-        u->layer2_bytes =
-                testbed_mechanism(tb).tagger == TESTBED_TAGGER_NONE ? TRAFFIC_ETHERNET_BYTES : TRAFFIC_LAYER2_BYTES;
+        u->layer2_bytes = testbed_mechanism(tb).tagger == TESTBED_TAGGER_NONE ? UDP_ETHERNET_BYTES
+                                                                              : UDP_ETHERNET_BYTES + UDP_TAG_BYTES;
         r = make_sink(u, &peer, err);
         return r < 0 ? r : make_generator(u, &peer, &local, err);
 }

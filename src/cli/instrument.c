@@ -137,11 +137,38 @@ struct sched_request instrument_sched(int64_t cpu, int64_t priority)
                                       .precise_timers = true};
 }
 
-int instrument_family(bool only_v4, bool only_v6, struct err *err)
+static int take_family(struct instrument_families families, int *ret, struct err *err)
 {
-        if (only_v4 && only_v6)
+        if (families.only_v4 && families.only_v6)
                 return err_set(err, ERR_USAGE, EINVAL, "--ipv4 and --ipv6 exclude each other");
-        return only_v4 ? AF_INET : only_v6 ? AF_INET6 : AF_UNSPEC;
+        *ret = families.only_v4 ? AF_INET : families.only_v6 ? AF_INET6 : AF_UNSPEC;
+        return 0;
+}
+
+int instrument_peer(const char *peer, uint16_t port, const char *source, struct instrument_families families,
+                    union address *ret_peer, union address *ret_local, struct err *err)
+{
+        int family = AF_UNSPEC, r;
+
+        r = take_family(families, &family, err);
+        if (r >= 0)
+                r = address_resolve(peer, port, family, ret_peer, err);
+        if (r >= 0 && source)
+                r = address_resolve(source, 0, ret_peer->any.sa_family, ret_local, err);
+        return r;
+}
+
+int instrument_local(const char *address, uint16_t port, struct instrument_families families, union address *ret,
+                     struct err *err)
+{
+        int family = AF_UNSPEC, r;
+
+        r = take_family(families, &family, err);
+        if (r < 0)
+                return r;
+        if (!address)
+                address = family == AF_INET6 ? "::" : "0.0.0.0";
+        return address_resolve(address, port, family, ret, err);
 }
 
 void instrument_add_grant(const struct sched_grant *g, struct text *out)

@@ -5,20 +5,13 @@
 #include <stdio.h>
 
 #include "base/number.h"
+#include "cli/print.h"
 
 static const char *control_name(enum control_kind control)
 {
         static const char *const names[] = {"", "control: has to show harm", "control: has to show nothing"};
 
         return names[control];
-}
-
-static bool is_skipped(const struct plan *plan, size_t cell)
-{
-        for (size_t i = 0; i < plan->n_skipped; i++)
-                if (plan->skipped[i] == cell)
-                        return true;
-        return false;
 }
 
 static void print_claims(const struct manifest *m)
@@ -41,7 +34,7 @@ static void print_cells(const struct plan *plan)
         printf("\n%zu cells, each once in a round\n", m->n_cells - plan->n_skipped);
         for (size_t i = 0; i < m->n_cells; i++)
                 printf("    %-28s %s\n", m->cells[i].name,
-                       is_skipped(plan, i) ? "left out" : control_name(m->arms[m->cells[i].arm].control));
+                       plan_is_skipped(plan, i) ? "left out" : control_name(m->arms[m->cells[i].arm].control));
 }
 
 /* Rounds of many trials are shown as far as a person reads them. */
@@ -73,16 +66,9 @@ int print_plan(const struct plan *plan, struct err *err)
 
 int print_plan_json(const struct plan *plan, struct err *err)
 {
-        _cleanup_json_ json_t *json = NULL;
-        _cleanup_free_ char *text = NULL;
+        json_t *json;
         int r;
 
         r = plan_to_json(plan, &json, err);
-        if (r < 0)
-                return r;
-        text = json_format(json);
-        if (!text)
-                return err_set_nomem(err);
-        fputs(text, stdout);
-        return 0;
+        return r < 0 ? r : print_json(json, err);
 }

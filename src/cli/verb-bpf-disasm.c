@@ -4,6 +4,7 @@
 
 #include "bpfvm/disasm.h"
 #include "cli/bpf-input.h"
+#include "cli/print.h"
 #include "cli/verb-bpf.h"
 
 struct disasm_options {
@@ -81,19 +82,14 @@ static json_t *program_to_json(const struct program *program)
                          program->fault.kind != FAULT_NONE ? bpf_fault_to_json(program, &program->fault) : NULL);
 }
 
-static int print_json(const struct object *object, const struct program *only, struct err *err)
+static json_t *object_to_json(const struct object *object, const struct program *only)
 {
-        _cleanup_json_ json_t *all = json_pack("{s:i, s:[]}", "assay", 1, "programs");
-        _cleanup_free_ char *text = NULL;
+        json_t *all = json_pack("{s:i, s:[]}", "assay", 1, "programs");
 
         for (uint32_t i = 0; i < object->n_programs; i++)
                 if (!only || object->programs[i] == only)
                         json_array_append_new(json_object_get(all, "programs"), program_to_json(object->programs[i]));
-        text = all ? json_format(all) : NULL;
-        if (!text)
-                return err_set_nomem(err);
-        fputs(text, stdout);
-        return 0;
+        return all;
 }
 
 /* Exit code 3 if any of the programs is no legal one: what `assay bpf check` would say of it. */
@@ -106,10 +102,10 @@ static int run(const void *opts, int argc, char **argv, struct err *err)
         int r;
 
         r = bpf_input_load(&o->input, argv[0], &object, err);
-        if (r == 0 && o->input.program)
+        if (r >= 0 && o->input.program)
                 r = bpf_input_program(&o->input, object, &only, err);
         if (r == 0 && o->json)
-                r = print_json(object, only, err);
+                r = print_json(object_to_json(object, only), err);
         if (r < 0)
                 return r;
 

@@ -7,6 +7,7 @@
 #include "bpfvm/elf.h"
 #include "bpfvm/oracle.h"
 #include "cli/bpf-input.h"
+#include "cli/print.h"
 #include "cli/verb-bpf.h"
 
 #define PLUGIN_BYTES_MAX (64u << 20)
@@ -127,14 +128,15 @@ static json_t *rings_to_json(struct store *store)
         return rings;
 }
 
-static int print_json(const struct program *program, struct outcome *out, struct err *err)
+static json_t *outcome_to_json(const struct program *program, const struct outcome *out)
 {
         _cleanup_text_ struct text memory = {0}, r0 = {0};
-        _cleanup_json_ json_t *all = NULL;
-        _cleanup_free_ char *text = NULL;
+        json_t *all;
 
         add_hex(&memory, out->memory, program->context.size);
         text_addf(&r0, "0x%" PRIx64, out->result.r0);
+        if (memory.failed || r0.failed || out->trace.failed)
+                return NULL;
         all = json_pack("{s:i, s:s, s:I, s:s, s:s, s:o}", "assay", 1, "program", program->name, "instructions_run",
                         (json_int_t)out->result.steps, "memory", memory.data ? memory.data : "", "trace",
                         out->trace.data ? out->trace.data : "", "rings", rings_to_json(out->store));
@@ -142,11 +144,7 @@ static int print_json(const struct program *program, struct outcome *out, struct
                 json_object_set_new(all, "r0", json_string(r0.data));
         if (all && out->r == 1)
                 json_object_set_new(all, "fault", bpf_fault_to_json(program, &out->fault));
-        text = all ? json_format(all) : NULL;
-        if (!text || memory.failed || r0.failed || out->trace.failed)
-                return err_set_nomem(err);
-        fputs(text, stdout);
-        return 0;
+        return all;
 }
 
 static void print_outcome(const struct program *program, struct outcome *out)
@@ -188,7 +186,7 @@ static int run_plugin(const struct exec_options *o, int argc, char **argv, struc
                 return err_set(err, ERR_DATA, EINVAL, "standard input: not an ELF object");
         input.is_hex = input.is_asm = false;
         r = bpf_input_load_bytes(&input, span_of(bytes, n), "standard input", &object, err);
-        if (r == 0)
+        if (r >= 0)
                 r = bpf_input_program(&input, object, &program, err);
         if (r < 0)
                 return r;
@@ -223,7 +221,7 @@ static int run(const void *opts, int argc, char **argv, struct err *err)
                 return err_set(err, ERR_USAGE, EINVAL, "which program? Give a file, or - for standard input");
 
         r = bpf_input_load(&o->input, argv[0], &object, err);
-        if (r == 0)
+        if (r >= 0)
                 r = bpf_input_program(&o->input, object, &program, err);
         if (r < 0)
                 return r;
@@ -234,7 +232,7 @@ static int run(const void *opts, int argc, char **argv, struct err *err)
 
         r = execute(program, o, o->mem, &out, err);
         if (r == 0 && o->json)
-                r = print_json(program, &out, err);
+                r = print_json(outcome_to_json(program, &out), err);
         else if (r == 0)
                 print_outcome(program, &out);
         return r < 0 ? r : out.r;

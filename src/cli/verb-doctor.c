@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "base/json.h"
 #include "campaign/privilege.h"
+#include "cli/print.h"
 #include "cli/verbs.h"
 #include "sys/capability.h"
 #include "sys/sched.h"
@@ -47,20 +47,6 @@ static void print_one(const struct capability *c)
                 printf("  %-21s %s\n  %-21s to get it: %s\n", "", c->detail, "", c->remedy);
 }
 
-static int print_json(json_t *list, int processors, bool can_run, bool is_inside, struct err *err)
-{
-        _cleanup_json_ json_t *all = NULL;
-        _cleanup_free_ char *text = NULL;
-
-        all = json_pack("{s:i, s:b, s:i, s:O}", "assay", 1, "can_run", can_run, "processors", processors,
-                        "capabilities", list);
-        text = all ? json_format(all) : NULL;
-        if (!text)
-                return err_set_nomem(err);
-        fputs(text, stdout);
-        return 0;
-}
-
 static void print_conclusion(int processors, bool can_run, bool is_full)
 {
         printf("  %-12s %-8d what measures and what loads the path have one each, from 2 on\n\n", "processors",
@@ -71,22 +57,20 @@ static void print_conclusion(int processors, bool can_run, bool is_full)
                 printf("The experiments that ship run here with the mechanisms that they ask for.\n");
         else
                 printf("The experiments that ship run here, with weaker mechanisms where something is missing; the "
-                       "evidence "
-                       "says which.\n");
+                       "evidence says which.\n");
 }
 
 static int run(const void *opts, int argc, char **argv, struct err *err)
 {
         const struct doctor_options *o = opts;
         _cleanup_json_ json_t *list = json_array();
-        bool has_essential = true, is_full = true, can_run, is_inside;
+        bool has_essential = true, is_full = true, can_run;
         int processors = sched_cpus(NULL, 0), r;
 
         r = privilege_obtain(err);
         if (r < 0)
                 return r;
-        is_inside = r > 0;
-        if (is_inside && !o->json)
+        if (r > 0 && !o->json)
                 printf("As an ordinary user, inside a user namespace:\n\n");
 
         for (size_t i = 0; i < capability_count(); i++) {
@@ -105,7 +89,9 @@ static int run(const void *opts, int argc, char **argv, struct err *err)
         }
         can_run = has_essential && processors >= PROCESSORS_WANTED;
         if (o->json)
-                r = print_json(list, processors, can_run, is_inside, err);
+                r = print_json(json_pack("{s:i, s:b, s:i, s:O}", "assay", 1, "can_run", can_run, "processors",
+                                         processors, "capabilities", list),
+                               err);
         else
                 print_conclusion(processors, can_run, is_full);
         if (r < 0)

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "campaign/kinds.h"
 #include "cli/experiment.h"
+#include "cli/print.h"
 #include "cli/verbs.h"
 #include "evidence/manifest.h"
 #include "evidence/plan.h"
@@ -99,11 +99,9 @@ static int run(const void *opts, int argc, char **argv, struct err *err)
         }
         experiment_list_done(&list);
         if (o->json) {
-                _cleanup_free_ char *text = json_format(all);
-
-                if (!text)
-                        return err_set_nomem(err);
-                fputs(text, stdout);
+                r = print_json(TAKE_PTR(all), err);
+                if (r < 0)
+                        return r;
         }
         return first;
 }

@@ -26,7 +26,8 @@ static char *format_mbit(uint64_t bytes, int64_t ns, char buf[static 48])
 struct send_options {
         int64_t rate_bps, packet_bytes, burst, duration_ns, dscp, cpu, priority;
         const char *source;
-        bool unlimited, tagged, only_v4, only_v6, quiet, json;
+        struct instrument_families families;
+        bool unlimited, tagged, quiet, json;
 };
 
 #define SEND(name) offsetof(struct send_options, name)
@@ -42,16 +43,12 @@ static const struct option send_option_table[] = {
         {"duration", 't', OPTION_QUANTITY, SEND(duration_ns), "TIME", "10s", UNIT_DURATION, 0, INT64_C(86400000000000),
          .help = "how long; 0 is until it is interrupted"},
         {"tagged", 0, OPTION_FLAG, SEND(tagged), .help = "packets get a VLAN tag on their way, and the rate counts it"},
-        {"dscp", 0, OPTION_QUANTITY, SEND(dscp), "N", "0", UNIT_COUNT, 0, 63,
-         .help = "differentiated services code point"},
-        {"source", 0, OPTION_STRING, SEND(source), "ADDRESS", .help = "where to send from, perhaps with :PORT"},
-        {"ipv4", '4', OPTION_FLAG, SEND(only_v4), .help = "look the name up for IPv4 only"},
-        {"ipv6", '6', OPTION_FLAG, SEND(only_v6), .help = "look the name up for IPv6 only"},
-        {"cpu", 0, OPTION_QUANTITY, SEND(cpu), "N", "-1", UNIT_COUNT, -1, 8191,
-         .help = "processor to run on; -1 leaves it to the kernel"},
-        {"priority", 0, OPTION_QUANTITY, SEND(priority), "N", "0", UNIT_COUNT, 0, 99,
-         .help = "real-time priority to ask for; 0 asks for none"},
-        {"quiet", 'q', OPTION_FLAG, SEND(quiet), .help = "no line a second"},
+        INSTRUMENT_OPTION_DSCP(SEND(dscp)),
+        INSTRUMENT_OPTION_SOURCE(SEND(source)),
+        INSTRUMENT_OPTIONS_PEER_FAMILY(SEND(families.only_v4), SEND(families.only_v6)),
+        INSTRUMENT_OPTION_CPU(SEND(cpu)),
+        INSTRUMENT_OPTION_PRIORITY(SEND(priority), "0"),
+        INSTRUMENT_OPTION_QUIET(SEND(quiet)),
         {"json", 0, OPTION_FLAG, SEND(json), .help = "print the counts as JSON"},
         {0},
 };
@@ -88,14 +85,10 @@ static int send_config(const struct send_options *o, const char *sink, struct ge
                 .duration_ns = o->duration_ns,
                 .sched = instrument_sched(o->cpu, o->priority),
         };
-        int family, r;
+        int r;
 
-        r = family = instrument_family(o->only_v4, o->only_v6, err);
+        r = instrument_peer(sink, LOAD_PORT, o->source, o->families, &c.peer, &c.local, err);
         if (r >= 0)
-                r = address_resolve(sink, LOAD_PORT, family, &c.peer, err);
-        if (r == 0 && o->source)
-                r = address_resolve(o->source, 0, c.peer.any.sa_family, &c.local, err);
-        if (r == 0)
                 *ret = c;
         return r;
 }
@@ -129,7 +122,7 @@ static int send_run_verb(const void *options, int argc, char **argv, struct err 
         int r;
 
         r = send_config(o, argv[0], &config, err);
-        if (r == 0)
+        if (r >= 0)
                 r = generator_new(&config, &generator, err);
         if (r < 0)
                 return r;
@@ -165,7 +158,8 @@ static const struct verb send_verb = {
 struct sink_options {
         int64_t duration_ns, cpu;
         const char *interface;
-        bool only_v4, only_v6, quiet, json;
+        struct instrument_families families;
+        bool quiet, json;
 };
 
 #define SINK(name) offsetof(struct sink_options, name)
@@ -175,11 +169,9 @@ static const struct option sink_option_table[] = {
          .help = "count and drop in the kernel, where packets come in by INTERFACE"},
         {"duration", 't', OPTION_QUANTITY, SINK(duration_ns), "TIME", "0", UNIT_DURATION, 0, INT64_C(86400000000000),
          .help = "how long; 0 is until it is interrupted"},
-        {"ipv4", '4', OPTION_FLAG, SINK(only_v4), .help = "without ADDRESS: listen on all of IPv4 (default)"},
-        {"ipv6", '6', OPTION_FLAG, SINK(only_v6), .help = "without ADDRESS: listen on all of IPv6"},
-        {"cpu", 0, OPTION_QUANTITY, SINK(cpu), "N", "-1", UNIT_COUNT, -1, 8191,
-         .help = "processor to run on; -1 leaves it to the kernel"},
-        {"quiet", 'q', OPTION_FLAG, SINK(quiet), .help = "no line a second"},
+        INSTRUMENT_OPTIONS_LOCAL_FAMILY(SINK(families.only_v4), SINK(families.only_v6)),
+        INSTRUMENT_OPTION_CPU(SINK(cpu)),
+        INSTRUMENT_OPTION_QUIET(SINK(quiet)),
         {"json", 0, OPTION_FLAG, SINK(json), .help = "print the counts as JSON"},
         {0},
 };
@@ -213,20 +205,13 @@ static int sink_config(const struct sink_options *o, const char *address, struct
 {
         struct receiver_config c = {.kind = o->interface ? RECEIVER_BPF : RECEIVER_SOCKET,
                                     .sched = instrument_sched(o->cpu, 0)};
-        int family, r;
+        int r;
 
-        r = family = instrument_family(o->only_v4, o->only_v6, err);
-        if (r >= 0)
-                r = address_resolve(address      ? address
-                                    : o->only_v6 ? "::"
-                                                 : "0.0.0.0",
-                                    LOAD_PORT, family, &c.local, err);
+        r = instrument_local(address, LOAD_PORT, o->families, &c.local, err);
         if (r < 0)
                 return r;
-        if (o->interface && strlen(o->interface) >= sizeof(c.interface))
+        if (o->interface && snprintf(c.interface, sizeof(c.interface), "%s", o->interface) >= (int)sizeof(c.interface))
                 return err_set(err, ERR_USAGE, EINVAL, "no interface has a name as long as %s", o->interface);
-        if (o->interface)
-                strcpy(c.interface, o->interface);
         *ret = c;
         return 0;
 }
@@ -259,7 +244,7 @@ static int sink_run_verb(const void *options, int argc, char **argv, struct err 
         int r;
 
         r = sink_config(o, argc > 0 ? argv[0] : NULL, &config, err);
-        if (r == 0)
+        if (r >= 0)
                 r = receiver_new(&config, &receiver, err);
         if (r < 0)
                 return r;

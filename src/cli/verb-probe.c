@@ -13,7 +13,8 @@
 struct send_options {
         int64_t rate_hz, count, duration_ns, size_bytes, dscp, linger_ns, cpu, priority;
         const char *source;
-        bool only_v4, only_v6, same_clock, quiet, json;
+        struct instrument_families families;
+        bool same_clock, quiet, json;
 };
 
 #define SEND(name) offsetof(struct send_options, name)
@@ -27,19 +28,15 @@ static const struct option send_option_table[] = {
          .help = "how many packets to send, instead of a duration"},
         {"size", 's', OPTION_QUANTITY, SEND(size_bytes), "SIZE", "44B", UNIT_BYTES, STAMP_LEN, PROBE_SIZE_MAX,
          .help = "payload of the UDP datagram"},
-        {"dscp", 0, OPTION_QUANTITY, SEND(dscp), "N", "0", UNIT_COUNT, 0, 63,
-         .help = "differentiated services code point"},
-        {"source", 0, OPTION_STRING, SEND(source), "ADDRESS", .help = "where to send from, perhaps with :PORT"},
+        INSTRUMENT_OPTION_DSCP(SEND(dscp)),
+        INSTRUMENT_OPTION_SOURCE(SEND(source)),
         {"linger", 0, OPTION_QUANTITY, SEND(linger_ns), "TIME", "1s", UNIT_DURATION, 0, INT64_C(60000000000),
          .help = "how long to wait for replies after the last packet"},
-        {"ipv4", '4', OPTION_FLAG, SEND(only_v4), .help = "look the name up for IPv4 only"},
-        {"ipv6", '6', OPTION_FLAG, SEND(only_v6), .help = "look the name up for IPv6 only"},
+        INSTRUMENT_OPTIONS_PEER_FAMILY(SEND(families.only_v4), SEND(families.only_v6)),
         {"same-clock", 0, OPTION_FLAG, SEND(same_clock), .help = "both ends read one clock: show one-way delays"},
-        {"cpu", 0, OPTION_QUANTITY, SEND(cpu), "N", "-1", UNIT_COUNT, -1, 8191,
-         .help = "processor to run on; -1 leaves it to the kernel"},
-        {"priority", 0, OPTION_QUANTITY, SEND(priority), "N", INSTRUMENT_PROBE_PRIORITY, UNIT_COUNT, 0, 99,
-         .help = "real-time priority to ask for; 0 asks for none"},
-        {"quiet", 'q', OPTION_FLAG, SEND(quiet), .help = "no line a second"},
+        INSTRUMENT_OPTION_CPU(SEND(cpu)),
+        INSTRUMENT_OPTION_PRIORITY(SEND(priority), INSTRUMENT_PROBE_PRIORITY),
+        INSTRUMENT_OPTION_QUIET(SEND(quiet)),
         {"json", 0, OPTION_FLAG, SEND(json), .help = "print the result as JSON"},
         {0},
 };
@@ -92,14 +89,10 @@ static int send_config(const struct send_options *o, const char *reflector, stru
                 .linger_ns = o->linger_ns,
                 .sched = instrument_sched(o->cpu, o->priority),
         };
-        int family, r;
+        int r;
 
-        r = family = instrument_family(o->only_v4, o->only_v6, err);
+        r = instrument_peer(reflector, STAMP_PORT, o->source, o->families, &c.peer, &c.local, err);
         if (r >= 0)
-                r = address_resolve(reflector, STAMP_PORT, family, &c.peer, err);
-        if (r == 0 && o->source)
-                r = address_resolve(o->source, 0, c.peer.any.sa_family, &c.local, err);
-        if (r == 0)
                 *ret = c;
         return r;
 }
@@ -133,7 +126,7 @@ static int send_run_verb(const void *options, int argc, char **argv, struct err 
         int r;
 
         r = send_config(o, argv[0], &config, err);
-        if (r == 0)
+        if (r >= 0)
                 r = probe_new(&config, &probe, err);
         if (r < 0)
                 return r;
@@ -145,7 +138,7 @@ static int send_run_verb(const void *options, int argc, char **argv, struct err 
                 fprintf(stderr, "STAMP to %s: %" PRId64 " octets, %" PRId64 "/s, %" PRIu64 " packets\n",
                         address_format(&config.peer, peer), o->size_bytes, o->rate_hz, config.n_slots);
         r = instrument_run(&instrument, err);
-        if (r == 0)
+        if (r >= 0)
                 r = send_print(o, &job, err);
         if (r < 0)
                 return r;
@@ -170,7 +163,8 @@ static const struct verb send_verb = {
 
 struct reflect_options {
         int64_t duration_ns, cpu, priority;
-        bool only_v4, only_v6, stateless, quiet, json;
+        struct instrument_families families;
+        bool stateless, quiet, json;
 };
 
 #define REFLECT(name) offsetof(struct reflect_options, name)
@@ -180,13 +174,10 @@ static const struct option reflect_option_table[] = {
          .help = "how long; 0 is until it is interrupted"},
         {"stateless", 0, OPTION_FLAG, REFLECT(stateless),
          .help = "answer with the sender's sequence number, not with one of its own"},
-        {"ipv4", '4', OPTION_FLAG, REFLECT(only_v4), .help = "without ADDRESS: listen on all of IPv4 (default)"},
-        {"ipv6", '6', OPTION_FLAG, REFLECT(only_v6), .help = "without ADDRESS: listen on all of IPv6"},
-        {"cpu", 0, OPTION_QUANTITY, REFLECT(cpu), "N", "-1", UNIT_COUNT, -1, 8191,
-         .help = "processor to run on; -1 leaves it to the kernel"},
-        {"priority", 0, OPTION_QUANTITY, REFLECT(priority), "N", INSTRUMENT_REFLECTOR_PRIORITY, UNIT_COUNT, 0, 99,
-         .help = "real-time priority to ask for; 0 asks for none"},
-        {"quiet", 'q', OPTION_FLAG, REFLECT(quiet), .help = "no line a second"},
+        INSTRUMENT_OPTIONS_LOCAL_FAMILY(REFLECT(families.only_v4), REFLECT(families.only_v6)),
+        INSTRUMENT_OPTION_CPU(REFLECT(cpu)),
+        INSTRUMENT_OPTION_PRIORITY(REFLECT(priority), INSTRUMENT_REFLECTOR_PRIORITY),
+        INSTRUMENT_OPTION_QUIET(REFLECT(quiet)),
         {"json", 0, OPTION_FLAG, REFLECT(json), .help = "print the counts as JSON"},
         {0},
 };
@@ -238,15 +229,10 @@ static int reflect_config(const struct reflect_options *o, const char *address, 
                           struct err *err)
 {
         struct reflector_config c = {.is_stateless = o->stateless, .sched = instrument_sched(o->cpu, o->priority)};
-        int family, r;
+        int r;
 
-        r = family = instrument_family(o->only_v4, o->only_v6, err);
+        r = instrument_local(address, STAMP_PORT, o->families, &c.local, err);
         if (r >= 0)
-                r = address_resolve(address      ? address
-                                    : o->only_v6 ? "::"
-                                                 : "0.0.0.0",
-                                    STAMP_PORT, family, &c.local, err);
-        if (r == 0)
                 *ret = c;
         return r;
 }
@@ -265,7 +251,7 @@ static int reflect_run_verb(const void *options, int argc, char **argv, struct e
         int r;
 
         r = reflect_config(o, argc > 0 ? argv[0] : NULL, &config, err);
-        if (r == 0)
+        if (r >= 0)
                 r = reflector_new(&config, &reflector, err);
         if (r < 0)
                 return r;

@@ -70,16 +70,16 @@ static void explain_rest(const struct campaign_outcome *outcome)
                         outcome->trials_done, outcome->trials_planned, outcome->archive);
 }
 
-static int run_campaign(const struct run_options *o, struct campaign_options *campaign, struct err *err)
+static int run_campaign(const struct run_options *o, struct campaign_options campaign, struct err *err)
 {
         struct campaign_outcome outcome = {0};
         struct progress progress;
         int r;
 
         progress_init(&progress);
-        campaign->watcher = &progress.watcher;
+        campaign.watcher = &progress.watcher;
         catch_signals();
-        r = o->resume ? campaign_resume(o->resume, campaign, &outcome, err) : campaign_run(campaign, &outcome, err);
+        r = o->resume ? campaign_resume(o->resume, &campaign, &outcome, err) : campaign_run(&campaign, &outcome, err);
         progress_clear(&progress);
         if (r == -EINTR) {
                 fprintf(stderr, "stopped by signal %d\n", stop);
@@ -126,7 +126,7 @@ static int run(const void *opts, int argc, char **argv, struct err *err)
                 return r;
         if (r > 0)
                 log_info("running as an ordinary user, inside a user namespace");
-        return o->dry_run ? dry_run(&campaign, o->json, err) : run_campaign(o, &campaign, err);
+        return o->dry_run ? dry_run(&campaign, o->json, err) : run_campaign(o, campaign, err);
 }
 
 const struct verb verb_run = {

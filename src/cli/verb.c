@@ -117,7 +117,7 @@ static int verb_dispatch(const char *path, const struct verb *v, int argc, char 
         _cleanup_free_ char *longer = NULL;
         const struct verb *sub;
 
-        if (!v->verbs)
+        if (v->run)
                 return verb_run(path, v, argc, argv);
         if (argc == 0) {
                 fprintf(stderr, "%s: expected a verb; `%s --help` lists them\n", path, path);

@@ -19,7 +19,7 @@ static const char *const control_names[] = {
 
 /* ---- making ---- */
 
-static bool is_skipped(const struct plan *plan, size_t cell)
+bool plan_is_skipped(const struct plan *plan, size_t cell)
 {
         for (size_t i = 0; i < plan->n_skipped; i++)
                 if (plan->skipped[i] == cell)
@@ -53,7 +53,7 @@ static int make_round(const struct plan *plan, const struct round *round, struct
         if (!order)
                 return err_set_nomem(err);
         for (size_t cell = 0; cell < m->n_cells; cell++)
-                if (!is_skipped(plan, cell))
+                if (!plan_is_skipped(plan, cell))
                         order[at++] = cell;
         rng_seed_stream(&rng, m->seed, round->stream);
         rng_shuffle(&rng, order, n);
@@ -114,7 +114,7 @@ static int estimate(struct plan *plan, const struct kinds *kinds, struct err *er
                 int64_t duration_ns = 0, disk_bytes = 0;
                 int r;
 
-                if (is_skipped(plan, i))
+                if (plan_is_skipped(plan, i))
                         continue;
                 r = kinds->estimate(m->cells[i].config, &duration_ns, &disk_bytes, err);
                 if (r < 0)
@@ -148,7 +148,7 @@ static int take_options(struct plan *plan, const struct manifest_options *option
         if (!plan->skipped)
                 return err_set_nomem(err);
         for (size_t i = 0; i < n_skipped; i++)
-                if (skipped[i] < plan->manifest->n_cells && !is_skipped(plan, skipped[i]))
+                if (skipped[i] < plan->manifest->n_cells && !plan_is_skipped(plan, skipped[i]))
                         plan->skipped[plan->n_skipped++] = skipped[i];
         if (cells_in_round(plan) == 0)
                 return err_set(err, ERR_UNSUPPORTED, ENOTSUP, "no cell of %s can run on this host", plan->manifest->id);

@@ -56,6 +56,9 @@ DEFINE_CLEANUP(struct plan *, plan_free)
  */
 int plan_round(const struct plan *plan, uint32_t extra, struct plan_trial **ret, size_t *ret_n, struct err *err);
 
+/* plan_is_skipped - whether the plan leaves out the manifest's cell of that index */
+bool plan_is_skipped(const struct plan *plan, size_t cell);
+
 /* plan_extra_rounds_max - how many extra rounds invalid trials may cost: max(2, 20% of the rounds) */
 uint32_t plan_extra_rounds_max(const struct plan *plan);
 

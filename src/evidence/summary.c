@@ -76,14 +76,6 @@ static struct entry *entry_add(struct reading *reading)
         return &reading->entries[reading->n++];
 }
 
-static bool is_skipped(const struct plan *plan, size_t cell)
-{
-        for (size_t i = 0; i < plan->n_skipped; i++)
-                if (plan->skipped[i] == cell)
-                        return true;
-        return false;
-}
-
 /* Finds the place of a trial in the plan. */
 static int locate(struct reading *reading, const struct trial *trial, struct entry *entry, struct err *err)
 {
@@ -93,7 +85,7 @@ static int locate(struct reading *reading, const struct trial *trial, struct ent
         for (entry->cell = 0; entry->cell < manifest->n_cells; entry->cell++)
                 if (streq(manifest->cells[entry->cell].name, trial->cell))
                         break;
-        if (entry->cell == manifest->n_cells || is_skipped(reading->plan, entry->cell))
+        if (entry->cell == manifest->n_cells || plan_is_skipped(reading->plan, entry->cell))
                 return err_set(err, ERR_DATA, EINVAL, "trial %s: the plan has no cell \"%s\"", trial->name,
                                trial->cell);
         if ((trial->round > 0) == (trial->extra > 0) || trial->round > manifest->rounds ||
@@ -277,7 +269,7 @@ static json_t *cells_to_json(const struct reading *reading)
         size_t at = 0;
 
         for (size_t cell = 0; cell < reading->plan->manifest->n_cells; cell++)
-                if (!is_skipped(reading->plan, cell) &&
+                if (!plan_is_skipped(reading->plan, cell) &&
                     json_array_append_new(cells, cell_to_json(reading, cell, &at)) < 0)
                         return NULL;
         return TAKE_PTR(cells);
