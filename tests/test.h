@@ -12,9 +12,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/macro.h"
 
 /* A folder of one test's own, in memory where that is possible (tests sync a lot), removed with all that is in it when
  * the variable goes out of scope:
@@ -26,6 +29,28 @@ struct scratch {
         int fd;
 };
 
+/* The folders that are in use: a failed assertion leaves a test by a jump, past its cleanup, so they go at exit. */
+#define SCRATCH_MAX 16
+static char scratch_used[SCRATCH_MAX][sizeof(((struct scratch *)NULL)->path)];
+static pid_t scratch_owner;
+
+static inline void scratch_sweep(void)
+{
+        for (size_t i = 0; getpid() == scratch_owner && i < SCRATCH_MAX; i++)
+                if (scratch_used[i][0])
+                        (void)file_remove_tree(AT_FDCWD, scratch_used[i]);
+}
+
+/* Puts @to in the place of @from among the folders in use; "" is a free place. */
+static inline void scratch_note(const char *from, const char *to)
+{
+        for (size_t i = 0; i < SCRATCH_MAX; i++)
+                if (streq(scratch_used[i], from)) {
+                        strcpy(scratch_used[i], to);
+                        return;
+                }
+}
+
 static inline struct scratch scratch_make(void)
 {
         struct scratch scratch = {.path = "/dev/shm/assay-test-XXXXXX", .fd = -1};
@@ -35,6 +60,11 @@ static inline struct scratch scratch_make(void)
                 if (!mkdtemp(scratch.path))
                         fail_msg("cannot make a scratch folder: %m");
         }
+        if (!scratch_owner) {
+                scratch_owner = getpid();
+                (void)atexit(scratch_sweep);
+        }
+        scratch_note("", scratch.path);
         scratch.fd = file_open_dir(AT_FDCWD, scratch.path);
         assert_true(scratch.fd >= 0);
         return scratch;
@@ -44,6 +74,7 @@ static inline void scratch_remove(struct scratch *scratch)
 {
         close_cleanup(&scratch->fd);
         (void)file_remove_tree(AT_FDCWD, scratch->path);
+        scratch_note(scratch->path, "");
 }
 
 #define _cleanup_scratch_ _cleanup_(scratch_remove)
