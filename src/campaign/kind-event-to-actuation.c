@@ -85,9 +85,8 @@ static const struct column columns[] = {
 };
 
 struct event_to_actuation {
-        struct workload base;
+        struct local base;
         struct event_to_actuation_keys keys;
-        struct local local;
         struct reaction *reaction;
         int64_t n_warmup, n; /* events */
 };
@@ -97,17 +96,15 @@ static struct event_to_actuation *event_to_actuation_of(struct workload *w)
         return (struct event_to_actuation *)w; /* the first member */
 }
 
-static int open_child(void *object, struct err *err)
+static int open_process(struct workload *w, struct err *err)
 {
-        return reaction_open(((struct event_to_actuation *)object)->reaction, err);
+        return reaction_open(event_to_actuation_of(w)->reaction, err);
 }
 
-static int run_child(void *object, int64_t start_ns, struct err *err)
+static int run_process(struct workload *w, int64_t start_ns, struct err *err)
 {
-        return reaction_run(((struct event_to_actuation *)object)->reaction, start_ns, NULL, err);
+        return reaction_run(event_to_actuation_of(w)->reaction, start_ns, NULL, err);
 }
-
-static const struct local_work work = {.name = "pipeline", .open = open_child, .run = run_child};
 
 static void event_to_actuation_free(struct workload *w)
 {
@@ -115,7 +112,7 @@ static void event_to_actuation_free(struct workload *w)
 
         if (!e)
                 return;
-        local_done(&e->local);
+        local_done(&e->base);
         reaction_free(e->reaction);
         key_table_done(&event_to_actuation_table, &e->keys);
         free(e);
@@ -134,8 +131,9 @@ static struct sched_request on_cpu(int64_t cpu)
                                       .precise_timers = true};
 }
 
-static int event_to_actuation_build(struct event_to_actuation *e, const struct node *config, struct err *err)
+static int build(struct workload *w, const struct node *config, struct err *err)
 {
+        struct event_to_actuation *e = event_to_actuation_of(w);
         struct reaction_options options;
         int r;
 
@@ -151,42 +149,22 @@ static int event_to_actuation_build(struct event_to_actuation *e, const struct n
                 .sched = on_cpu(e->keys.cpu),
                 .trigger_sched = on_cpu(e->keys.trigger_cpu),
         };
-        r = reaction_new(&options, &e->reaction, err);
-        return r < 0 ? r : local_prepare(&e->local, err);
+        return reaction_new(&options, &e->reaction, err);
 }
+
+static const struct local_work work = {
+        .name = "pipeline",
+        .size = sizeof(struct event_to_actuation),
+        .ops = &event_to_actuation_ops,
+        .build = build,
+        .open = open_process,
+        .run = run_process,
+};
 
 static int event_to_actuation_prepare(struct boundary *b, const char *name, const struct node *config,
                                       struct workload **ret, struct err *err)
 {
-        struct event_to_actuation *e = calloc(1, sizeof(*e));
-        int r;
-
-        if (!e)
-                return err_set_nomem(err);
-        e->base.ops = &event_to_actuation_ops;
-        local_init(&e->local, &work, e);
-        r = event_to_actuation_build(e, config, err);
-        if (r < 0) {
-                event_to_actuation_free(&e->base);
-                return r;
-        }
-        *ret = &e->base;
-        return 0;
-}
-
-static int event_to_actuation_start(struct workload *w, int64_t start_ns, struct err *err)
-{
-        return local_start(&event_to_actuation_of(w)->local, start_ns, err);
-}
-
-static int event_to_actuation_event_fd(const struct workload *w)
-{
-        return ((const struct event_to_actuation *)w)->local.child.pidfd;
-}
-
-static int event_to_actuation_stop(struct workload *w, struct err *err)
-{
-        return local_stop(&event_to_actuation_of(w)->local, err);
+        return local_new(&work, config, ret, err);
 }
 
 /* An event that was never made is a missed slot; one without an output is lost. */
@@ -232,9 +210,9 @@ const struct workload_ops event_to_actuation_ops = {
         .columns = columns,
         .n_columns = ARRAY_SIZE(columns),
         .prepare = event_to_actuation_prepare,
-        .start = event_to_actuation_start,
-        .event_fd = event_to_actuation_event_fd,
-        .stop = event_to_actuation_stop,
+        .start = local_start,
+        .event_fd = local_event_fd,
+        .stop = local_stop,
         .collect = event_to_actuation_collect,
         .free = event_to_actuation_free,
 };

@@ -74,7 +74,7 @@ static const struct column columns[] = {
         {"thousand_ns", "ns", SAMPLE_CLOCK_MONOTONIC, "time of 1000 decisions, the clock's own cost taken out"},
 };
 
-/* What the child writes. */
+/* What the process writes. */
 struct shared {
         struct sched_grant grant;
         int64_t clock_cost_ns;
@@ -82,9 +82,8 @@ struct shared {
 };
 
 struct monitor_decision {
-        struct workload base;
+        struct local base;
         struct monitor_decision_keys keys;
-        struct local local;
         struct shared *shared;
         size_t shared_bytes;
         size_t n; /* samples, warm-up included */
@@ -96,9 +95,9 @@ static struct monitor_decision *monitor_decision_of(struct workload *w)
         return (struct monitor_decision *)w; /* the first member */
 }
 
-static int open_child(void *object, struct err *err)
+static int open_process(struct workload *w, struct err *err)
 {
-        struct monitor_decision *d = object;
+        struct monitor_decision *d = monitor_decision_of(w);
         const struct sched_request request = {.cpu = (int)d->keys.cpu,
                                               .fifo_priority = FIFO_PRIORITY,
                                               .lock_memory = true};
@@ -109,9 +108,9 @@ static int open_child(void *object, struct err *err)
         return 0;
 }
 
-static int run_child(void *object, int64_t start_ns, struct err *err)
+static int run_process(struct workload *w, int64_t start_ns, struct err *err)
 {
-        struct monitor_decision *d = object;
+        struct monitor_decision *d = monitor_decision_of(w);
         int r = clock_sleep_until_ns(CLOCK_MONOTONIC, start_ns, NULL);
 
         if (r < 0)
@@ -121,23 +120,22 @@ static int run_child(void *object, int64_t start_ns, struct err *err)
         return 0;
 }
 
-static const struct local_work work = {.name = "monitor", .open = open_child, .run = run_child};
-
 static void monitor_decision_free(struct workload *w)
 {
         struct monitor_decision *d = monitor_decision_of(w);
 
         if (!d)
                 return;
-        local_done(&d->local);
+        local_done(&d->base);
         if (d->shared)
                 munmap(d->shared, d->shared_bytes);
         key_table_done(&monitor_decision_table, &d->keys);
         free(d);
 }
 
-static int monitor_decision_build(struct monitor_decision *d, const struct node *config, struct err *err)
+static int build(struct workload *w, const struct node *config, struct err *err)
 {
+        struct monitor_decision *d = monitor_decision_of(w);
         int r;
 
         r = key_table_read(&monitor_decision_table, config, "workload", &d->keys, err);
@@ -151,41 +149,22 @@ static int monitor_decision_build(struct monitor_decision *d, const struct node 
                 d->shared = NULL;
                 return err_set_nomem(err);
         }
-        return local_prepare(&d->local, err);
+        return 0;
 }
+
+static const struct local_work work = {
+        .name = "monitor",
+        .size = sizeof(struct monitor_decision),
+        .ops = &monitor_decision_ops,
+        .build = build,
+        .open = open_process,
+        .run = run_process,
+};
 
 static int monitor_decision_prepare(struct boundary *b, const char *name, const struct node *config,
                                     struct workload **ret, struct err *err)
 {
-        struct monitor_decision *d = calloc(1, sizeof(*d));
-        int r;
-
-        if (!d)
-                return err_set_nomem(err);
-        d->base.ops = &monitor_decision_ops;
-        local_init(&d->local, &work, d);
-        r = monitor_decision_build(d, config, err);
-        if (r < 0) {
-                monitor_decision_free(&d->base);
-                return r;
-        }
-        *ret = &d->base;
-        return 0;
-}
-
-static int monitor_decision_start(struct workload *w, int64_t start_ns, struct err *err)
-{
-        return local_start(&monitor_decision_of(w)->local, start_ns, err);
-}
-
-static int monitor_decision_event_fd(const struct workload *w)
-{
-        return ((const struct monitor_decision *)w)->local.child.pidfd;
-}
-
-static int monitor_decision_stop(struct workload *w, struct err *err)
-{
-        return local_stop(&monitor_decision_of(w)->local, err);
+        return local_new(&work, config, ret, err);
 }
 
 static int monitor_decision_collect(struct workload *w, struct sample_writer *out, struct workload_result *ret,
@@ -200,7 +179,7 @@ static int monitor_decision_collect(struct workload *w, struct sample_writer *ou
                 return r;
         ret->counts = json_pack("{s:I, s:I, s:I}", "slots", (json_int_t)d->n, "warmup_slots",
                                 (json_int_t)d->keys.warmup_samples, "decisions",
-                                (json_int_t)(d->n * DECISIONS * (size_t)d->keys.repeat));
+                                (json_int_t)d->n * DECISIONS * d->keys.repeat);
         ret->notes = json_pack("{s:I, s:o*}", "clock_cost_ns", (json_int_t)d->shared->clock_cost_ns, "monitor",
                                sched_grant_json(&d->shared->grant));
         return ret->counts && ret->notes ? 0 : err_set_nomem(err);
@@ -210,9 +189,9 @@ const struct workload_ops monitor_decision_ops = {
         .columns = columns,
         .n_columns = ARRAY_SIZE(columns),
         .prepare = monitor_decision_prepare,
-        .start = monitor_decision_start,
-        .event_fd = monitor_decision_event_fd,
-        .stop = monitor_decision_stop,
+        .start = local_start,
+        .event_fd = local_event_fd,
+        .stop = local_stop,
         .collect = monitor_decision_collect,
         .free = monitor_decision_free,
 };

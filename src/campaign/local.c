@@ -8,25 +8,25 @@
 #define READY_NS (10 * NSEC_PER_SEC)
 #define EXIT_NS  (5 * NSEC_PER_SEC)
 
+static struct local *local_of(struct workload *w)
+{
+        return (struct local *)w; /* the first member */
+}
+
 static int run(struct child_side *side, void *userdata)
 {
         struct local *local = userdata;
         struct err err = {0};
         int64_t start_ns;
 
-        if (local->work->open(local->object, &err) < 0)
+        if (local->work->open(&local->base, &err) < 0)
                 return child_failed(side, &err);
         if (child_ready(side) < 0 || child_wait_go(side, &start_ns) < 0)
                 return 1;
-        return local->work->run(local->object, start_ns, local->failure) < 0;
+        return local->work->run(&local->base, start_ns, local->failure) < 0;
 }
 
-void local_init(struct local *local, const struct local_work *work, void *object)
-{
-        *local = (struct local){.work = work, .object = object, .child = CHILD_INIT};
-}
-
-int local_prepare(struct local *local, struct err *err)
+static int fork_process(struct local *local, struct err *err)
 {
         const struct child_options options = {.name = local->work->name};
         int r;
@@ -44,13 +44,40 @@ int local_prepare(struct local *local, struct err *err)
         return r;
 }
 
-int local_start(struct local *local, int64_t start_ns, struct err *err)
+int local_new(const struct local_work *work, const struct node *config, struct workload **ret, struct err *err)
 {
-        return child_go(&local->child, start_ns, err);
+        struct local *local = calloc(1, work->size);
+        int r;
+
+        if (!local)
+                return err_set_nomem(err);
+        local->base.ops = work->ops;
+        local->work = work;
+        local->child = (struct child)CHILD_INIT;
+        r = work->build(&local->base, config, err);
+        if (r >= 0)
+                r = fork_process(local, err);
+        if (r < 0) {
+                work->ops->free(&local->base);
+                return r;
+        }
+        *ret = &local->base;
+        return 0;
 }
 
-int local_stop(struct local *local, struct err *err)
+int local_start(struct workload *w, int64_t start_ns, struct err *err)
 {
+        return child_go(&local_of(w)->child, start_ns, err);
+}
+
+int local_event_fd(const struct workload *w)
+{
+        return ((const struct local *)w)->child.pidfd;
+}
+
+int local_stop(struct workload *w, struct err *err)
+{
+        struct local *local = local_of(w);
         struct child_status status = {0};
         int r;
 

@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/err.h"
+#include "campaign/adapter.h"
 #include "sys/child.h"
 
-/* A workload that is one process of this host: what it does lies behind two functions, what it finds out in memory that
- * it shares. */
-
-struct local_work {
-        const char *name;
-        int (*open)(void *object, struct err *err);
-        int (*run)(void *object, int64_t start_ns, struct err *err);
-};
+/* A workload that is one process of this host. Its adapter embeds struct local as its first member, describes itself in
+ * a struct local_work, and takes start, event_fd and stop of its operations from here. What it finds out lies in memory
+ * that it shares with its process. */
 
 struct local {
+        struct workload base;
         const struct local_work *work;
-        void *object;
         struct child child;
         struct err *failure; /* shared: why running failed */
 };
 
-/* local_init - to be called before anything can fail, so that local_done() may be */
-void local_init(struct local *local, const struct local_work *work, void *object);
+struct local_work {
+        const char *name;               /* of the process */
+        size_t size;                    /* of the adapter's struct */
+        const struct workload_ops *ops; /* its free() begins with local_done() */
 
-/* local_prepare - fork it and wait until it is open. Return: 0; a negative errno, the child's own where it had one. */
-int local_prepare(struct local *local, struct err *err);
+        /* read the keys, make the memory that is shared */
+        int (*build)(struct workload *w, const struct node *config, struct err *err);
 
-/* local_start - let it run; it is told @start_ns and waits for that itself */
-int local_start(struct local *local, int64_t start_ns, struct err *err);
+        /* in the process: what can fail, then the work itself, from @start_ns on */
+        int (*open)(struct workload *w, struct err *err);
+        int (*run)(struct workload *w, int64_t start_ns, struct err *err);
+};
 
-/* local_stop - wait until it has ended by itself. Return: 0; its own failure; -ETIMEDOUT. */
-int local_stop(struct local *local, struct err *err);
+/* local_new - build a workload, fork its process and wait until that is open. Return: 0; a negative errno, the
+ * process's own where it had one. */
+int local_new(const struct local_work *work, const struct node *config, struct workload **ret, struct err *err);
 
-/* local_done - end it and release all */
+/* local_start, local_event_fd, local_stop - as workload_ops wants them; stop waits until the process ended by itself */
+int local_start(struct workload *w, int64_t start_ns, struct err *err);
+int local_event_fd(const struct workload *w);
+int local_stop(struct workload *w, struct err *err);
+
+/* local_done - end the process */
 void local_done(struct local *local);
