@@ -3,6 +3,8 @@
 
 #include "archive/archive.h"
 
+#define ARCHIVE_HIDDEN_PREFIX ".assay-new." /* and the name that the archive will have */
+
 #define BAG_DECLARATION  "bagit.txt"
 #define BAG_INFO         "bag-info.txt"
 #define BAG_MANIFEST     "manifest-sha256.txt"
@@ -10,6 +12,10 @@
 
 /* archive_check_writable - 0 where @archive is locked and not finished, else an error of kind bug */
 int archive_check_writable(const struct archive *archive, struct err *err);
+
+/* archive_hidden_sweep - remove, below @parent_dirfd, archives that were not published and that nobody makes. Return: 0
+ * or a negative errno. */
+int archive_hidden_sweep(int parent_dirfd);
 
 /* journal_parse - the lines of a journal, as archive_journal_read() gives them */
 int journal_parse(struct span s, json_t **ret, struct err *err);

@@ -55,6 +55,13 @@ static int make_layout(int parent_dirfd, const char *name, struct archive **ret,
         return 0;
 }
 
+static int set_taken(const char *name, struct err *err)
+{
+        return err_set(err, ERR_USAGE, EEXIST,
+                       "%s is there already: choose another output folder, remove it, or go on with it by --resume",
+                       name);
+}
+
 int archive_create(int parent_dirfd, const char *name, struct archive **ret, struct err *err)
 {
         _cleanup_close_ int parent = openat(parent_dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -65,10 +72,7 @@ int archive_create(int parent_dirfd, const char *name, struct archive **ret, str
         if (mkdirat(parent, name, 0755) < 0) {
                 if (errno != EEXIST)
                         return err_set_errno(err, ERR_IO, errno, "cannot make the archive %s", name);
-                return err_set(err, ERR_USAGE, EEXIST,
-                               "%s is there already: choose another output folder, remove it, or go on with it by "
-                               "--resume",
-                               name);
+                return set_taken(name, err);
         }
         r = make_layout(parent, name, ret, err);
         if (r == 0 && fsync(parent) < 0) {
@@ -81,13 +85,58 @@ int archive_create(int parent_dirfd, const char *name, struct archive **ret, str
         return r;
 }
 
+static void hidden_name(const char *name, char hidden[static NAME_MAX + 1])
+{
+        snprintf(hidden, NAME_MAX + 1, ARCHIVE_HIDDEN_PREFIX "%s", name);
+}
+
+int archive_prepare(int parent_dirfd, const char *name, struct archive **ret, struct err *err)
+{
+        char hidden[NAME_MAX + 1];
+        int r;
+
+        r = archive_hidden_sweep(parent_dirfd);
+        if (r < 0)
+                return err_set_errno(err, ERR_IO, -r, "cannot clear away what an earlier campaign left");
+        hidden_name(name, hidden);
+        return archive_create(parent_dirfd, hidden, ret, err);
+}
+
+int archive_publish(struct archive *archive, int parent_dirfd, const char *name, struct err *err)
+{
+        _cleanup_free_ char *path = strdup(name);
+        _cleanup_close_ int parent = -1;
+        char hidden[NAME_MAX + 1];
+
+        if (!path)
+                return err_set_nomem(err);
+        hidden_name(name, hidden);
+        if (faccessat(parent_dirfd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+                return set_taken(name, err);
+        parent = openat(parent_dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (parent < 0 || renameat(parent, hidden, parent, name) < 0 || fsync(parent) < 0)
+                return err_set_errno(err, ERR_IO, errno, "cannot give the archive %s its name", name);
+        free(archive->path);
+        archive->path = TAKE_PTR(path);
+        return 0;
+}
+
+int archive_abandon(int parent_dirfd, const char *name)
+{
+        char hidden[NAME_MAX + 1];
+
+        hidden_name(name, hidden);
+        return file_remove_tree(parent_dirfd, hidden);
+}
+
 int archive_open(int parent_dirfd, const char *path, struct archive **ret, struct err *err)
 {
         _cleanup_close_ int fd = openat(parent_dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), data = -1;
         int r;
 
         if (fd < 0)
-                return err_set_errno(err, ERR_IO, errno, "cannot open the archive %s", path);
+                return err_set_errno(err, errno == ENOENT || errno == ENOTDIR ? ERR_USAGE : ERR_IO, errno,
+                                     "cannot open the archive %s", path);
         data = file_open_dir(fd, "data");
         if (data < 0)
                 return err_set_errno(err, ERR_DATA, -data, "%s is not an archive: it has no folder data", path);

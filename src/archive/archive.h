@@ -13,13 +13,16 @@
 /* An archive is a folder with the layout of docs/formats/archive.md, a BagIt bag (RFC 8493) once it is finished. This
  * is where its files are; what they mean is evidence's business. All paths are relative to the archive.
  *
- * Life cycle: archive_create(), or archive_open() and archive_lock(); archive_trials_sweep() where it was opened; files
- * and trials written; bag_seal(). What writes needs the lock, and does not write to a finished archive (kind bug). */
+ * Life cycle: archive_create(), archive_prepare() and archive_publish(), or archive_open() and archive_lock();
+ * archive_trials_sweep() where it was opened; files and trials written; bag_seal(). What writes needs the lock, and
+ * does not write to a finished archive (kind bug). */
 
-#define ARCHIVE_MANIFEST    "data/manifest.yaml"
-#define ARCHIVE_INPUTS      "data/inputs"
-#define ARCHIVE_PLAN        "data/plan.json"
-#define ARCHIVE_RUN_ENV     "data/run-env.json"
+#define ARCHIVE_MANIFEST "data/manifest.yaml"
+#define ARCHIVE_INPUTS   "data/inputs"
+#define ARCHIVE_PLAN     "data/plan.json"
+#define ARCHIVE_RUN_ENV  "data/run-env.json"
+#define ARCHIVE_RUN_ENV_RESUMED                                                                                        \
+        "data/run-env-resumed-%u.json" /* from 1 on, one for each line "resumed" of the journal */
 #define ARCHIVE_JOURNAL     "data/journal.jsonl"
 #define ARCHIVE_CRATE       "data/ro-crate-metadata.json"
 #define ARCHIVE_TRIALS      "data/trials"
@@ -34,6 +37,20 @@ struct archive;
  * Return: 0; -EEXIST with a reason that says what to do; another negative errno.
  */
 int archive_create(int parent_dirfd, const char *name, struct archive **ret, struct err *err);
+
+/* archive_prepare - as archive_create(), but under a hidden name, until archive_publish(): an archive is either not
+ * there or has all that going on with it needs. What a kill left of an earlier one in @parent_dirfd is removed. */
+int archive_prepare(int parent_dirfd, const char *name, struct archive **ret, struct err *err);
+
+/* archive_publish - give what archive_prepare() made below @parent_dirfd its @name
+ *
+ * Return: 0; -EEXIST with a reason that says what to do; another negative errno.
+ */
+int archive_publish(struct archive *archive, int parent_dirfd, const char *name, struct err *err);
+
+/* archive_abandon - remove what archive_prepare() made for @name, which was not published. Return: 0 or a negative
+ * errno. */
+int archive_abandon(int parent_dirfd, const char *name);
 
 /* archive_open - open an existing archive, finished or not, for reading */
 int archive_open(int parent_dirfd, const char *path, struct archive **ret, struct err *err);

@@ -76,7 +76,7 @@ int archive_journal_read(const struct archive *archive, json_t **ret, struct err
         int r;
 
         if (fd < 0 && fd != -ENOENT)
-                return err_set_errno(err, ERR_IO, -fd, "cannot open %s", ARCHIVE_JOURNAL);
+                return file_open_failed(err, -fd, ARCHIVE_JOURNAL);
         if (fd >= 0) {
                 r = file_read_fd(fd, ARCHIVE_JOURNAL, JOURNAL_BYTES_MAX, &data, &len, err);
                 if (r < 0)

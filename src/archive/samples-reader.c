@@ -350,7 +350,7 @@ int samples_open(int dirfd, const char *name, struct samples_reader **ret, struc
         int fd = file_open_beneath(dirfd, name);
 
         if (fd < 0)
-                return err_set_errno(err, ERR_IO, -fd, "cannot open %s", name);
+                return file_open_failed(err, -fd, name);
         return samples_open_fd(fd, name, ret, err);
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "archive/archive-internal.h"
 #include "archive/tree.h"
@@ -68,6 +71,37 @@ static int check_all_there(const struct tree *tree, json_t *committed, struct er
                                                   "the journal names the trial %s, but %s/%s is not there", name,
                                                   ARCHIVE_TRIALS, name);
         return 0;
+}
+
+/* Removes the folder @name unless a campaign holds its lock. */
+static int sweep_hidden(int parent, const char *name)
+{
+        _cleanup_close_ int fd = file_open_dir(parent, name);
+
+        if (fd < 0)
+                return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP ? 0 : fd;
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return errno == EWOULDBLOCK ? 0 : -errno;
+        return file_remove_tree(parent, name);
+}
+
+int archive_hidden_sweep(int parent_dirfd)
+{
+        _cleanup_closedir_ DIR *dir = NULL;
+        int fd = file_open_dir(parent_dirfd, "."), r = 0;
+        struct dirent *entry;
+
+        if (fd < 0)
+                return fd;
+        dir = fdopendir(fd);
+        if (!dir) {
+                close(fd);
+                return -errno;
+        }
+        while (r == 0 && (errno = 0, (entry = readdir(dir))))
+                if (strncmp(entry->d_name, ARCHIVE_HIDDEN_PREFIX, strlen(ARCHIVE_HIDDEN_PREFIX)) == 0)
+                        r = sweep_hidden(parent_dirfd, entry->d_name);
+        return r < 0 ? r : -errno;
 }
 
 int archive_trials_sweep(struct archive *archive, struct err *err)

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/version.h"
 #include "campaign/finish.h"
 #include "campaign/kinds.h"
 #include "campaign/lock.h"
@@ -24,6 +23,7 @@ struct campaign {
         struct campaign_outcome *outcome;
         int lock;
         size_t number, total; /* of the trial that runs, and of all that are known of */
+        unsigned resumptions; /* earlier ones */
 };
 
 static void campaign_done(struct campaign *c)
@@ -116,9 +116,7 @@ static int write_environment(struct campaign *c, const char *path, struct err *e
         if (r < 0)
                 return r;
         both = json_pack("{s:i, s:O, s:O}", "assay", 1, "stable", stable, "volatile", fleeting);
-        if (!both || json_object_set_new(stable, "assay",
-                                         json_pack("{s:s, s:s, s:b}", "version", version_number(), "commit",
-                                                   version_commit(), "modified", version_is_modified())) < 0)
+        if (!both)
                 return err_set_nomem(err);
         return archive_write_json(c->archive, path, both, err);
 }
@@ -173,18 +171,24 @@ static int campaign_start(struct campaign *c, struct err *err)
         if (output < 0)
                 return output;
         archive_name(c->manifest, name, sizeof(name));
-        r = archive_create(output, name, &c->archive, err);
-        if (r < 0)
-                return r;
-        snprintf(c->outcome->archive, sizeof(c->outcome->archive), "%s/%s", c->options->output, name);
-        r = archive_lock(c->archive, err);
-        if (r < 0)
-                return r;
         c->journal = json_object();
-        return c->journal ? write_start(c, err) : err_set_nomem(err);
+        if (!c->journal)
+                return err_set_nomem(err);
+        r = archive_prepare(output, name, &c->archive, err);
+        if (r < 0)
+                return r;
+        r = write_start(c, err);
+        if (r >= 0)
+                r = archive_publish(c->archive, output, name, err);
+        if (r < 0) {
+                (void)archive_abandon(output, name);
+                return r;
+        }
+        snprintf(c->outcome->archive, sizeof(c->outcome->archive), "%s/%s", c->options->output, name);
+        return 0;
 }
 
-/* The trials that the journal says are done, by name. */
+/* The trials that the journal says are done, by name; and how often the campaign was resumed before. */
 static int read_journal(struct campaign *c, struct err *err)
 {
         _cleanup_json_ json_t *lines = NULL;
@@ -202,10 +206,22 @@ static int read_journal(struct campaign *c, struct err *err)
         {
                 const char *name = json_string_value(json_object_get(line, "trial"));
 
+                c->resumptions += streq(json_string_value(json_object_get(line, "event")), "resumed");
                 if (name && json_object_set(c->journal, name, line) < 0)
                         return err_set_nomem(err);
         }
         return 0;
+}
+
+/* One file for each time, since each may be the work of another build. */
+static int write_resumption(struct campaign *c, struct err *err)
+{
+        char path[64];
+        int r;
+
+        snprintf(path, sizeof(path), ARCHIVE_RUN_ENV_RESUMED, c->resumptions + 1);
+        r = write_environment(c, path, err);
+        return r < 0 ? r : journal_event(c, "resumed", NULL, err);
 }
 
 static int campaign_reopen(struct campaign *c, const char *path, struct err *err)
@@ -230,9 +246,7 @@ static int campaign_reopen(struct campaign *c, const char *path, struct err *err
         if (r >= 0)
                 r = read_journal(c, err);
         if (r >= 0)
-                r = write_environment(c, "data/run-env-resumed.json", err);
-        if (r >= 0)
-                r = journal_event(c, "resumed", NULL, err);
+                r = write_resumption(c, err);
         return r;
 }
 
@@ -300,8 +314,9 @@ static int extra_rounds(struct campaign *c, uint32_t broken, struct err *err)
                 int r;
 
                 if (extra > most) {
-                        log_warning("%u rounds with an invalid trial are more than the %u that may be run again",
-                                    broken, most);
+                        log_warning("after %u extra rounds, the most that may be run, still %u too few are without an "
+                                    "invalid trial",
+                                    most, broken);
                         return 0;
                 }
                 r = plan_round(c->plan, extra, &trials, &n, err);

@@ -65,7 +65,7 @@ static int dry_run(const struct campaign_options *campaign, bool json, struct er
 /* What a person is told of a campaign that did not come to its end. */
 static void explain_rest(const struct campaign_outcome *outcome)
 {
-        if (outcome->archive[0])
+        if (outcome->trials_planned > 0)
                 fprintf(stderr, "%zu of %zu trials are stored; go on with: assay run --resume %s\n",
                         outcome->trials_done, outcome->trials_planned, outcome->archive);
 }
@@ -82,11 +82,12 @@ static int run_campaign(const struct run_options *o, struct campaign_options cam
         r = o->resume ? campaign_resume(o->resume, &campaign, &outcome, err) : campaign_run(&campaign, &outcome, err);
         progress_clear(&progress);
         if (r == -EINTR) {
-                fprintf(stderr, "stopped by signal %d\n", stop);
+                fprintf(stderr, "stopped by SIG%s\n", sigabbrev_np(stop));
                 explain_rest(&outcome);
                 r = 1;
         } else if (r < 0) {
-                explain_rest(&outcome);
+                if (err->kind != ERR_DATA && err->kind != ERR_INTEGRITY && err->kind != ERR_BUG) /* these would stay */
+                        explain_rest(&outcome);
         } else {
                 r = print_archive(outcome.archive, NULL, o->json, err);
                 if (r >= 0)

@@ -30,6 +30,7 @@ struct findings {
         json_t *reasons;
         json_t *weaker; /* sentence to the number of trials that say so */
         size_t without_samples;
+        unsigned resumptions;
         char commit[65]; /* of the build that started it */
         bool failed;     /* memory ran out */
 };
@@ -128,17 +129,15 @@ static void examine_commit(const char *commit, struct findings *f)
                 find(f, CLASS_PROVISIONAL, "started by a build of %s, resumed by one of %s", f->commit, commit);
 }
 
-/* @path: the environment of the start, or of a resumption, which need not be */
-static int examine_environment(struct archive *archive, const char *path, bool is_required, struct findings *f,
-                               struct err *err)
+/* @path: the environment of the start, or of a resumption. Return: 1; 0 where it is missing; or a negative errno. */
+static int examine_environment(struct archive *archive, const char *path, struct findings *f, struct err *err)
 {
         _cleanup_json_ json_t *env = NULL;
         const json_t *tool, *modified;
         int r;
 
         if (!has_file(archive_dirfd(archive), path)) {
-                if (is_required)
-                        find(f, CLASS_PROVISIONAL, "%s, which names the build that ran it, is missing", path);
+                find(f, CLASS_PROVISIONAL, "%s, which names the build that ran it, is missing", path);
                 return 0;
         }
         r = json_load(archive_dirfd(archive), path, RUN_ENV_BYTES_MAX, &env, err);
@@ -151,7 +150,22 @@ static int examine_environment(struct archive *archive, const char *path, bool i
         else if (json_is_true(modified))
                 find(f, CLASS_PROVISIONAL, "the build was modified, or made of no known commit (%s)", path);
         examine_commit(json_string_value(json_object_get(tool, "commit")), f);
-        return 0;
+        return 1;
+}
+
+static int examine_environments(struct archive *archive, struct findings *f, struct err *err)
+{
+        int r = examine_environment(archive, ARCHIVE_RUN_ENV, f, err);
+
+        for (unsigned i = 1; i <= f->resumptions && r >= 0; i++) {
+                char path[64];
+
+                snprintf(path, sizeof(path), ARCHIVE_RUN_ENV_RESUMED, i);
+                r = examine_environment(archive, path, f, err);
+                if (r == 0) /* one is enough to say */
+                        return 0;
+        }
+        return r;
 }
 
 static void examine_weaker(const struct trial *trial, struct findings *f)
@@ -206,6 +220,7 @@ static int examine_trials(const struct class_input *input, struct findings *f, s
                 const char *event = json_string_value(json_object_get(line, "event"));
                 const char *name = json_string_value(json_object_get(line, "trial"));
 
+                f->resumptions += event && streq(event, "resumed");
                 if (!event || !name || !streq(event, "trial"))
                         continue;
                 r = examine_trial(input->archive, name, f, err);
@@ -239,9 +254,7 @@ static int examine(const struct class_input *input, struct findings *f, struct e
         if (r >= 0)
                 r = examine_plan(input->archive, f, err);
         if (r >= 0)
-                r = examine_environment(input->archive, ARCHIVE_RUN_ENV, true, f, err);
-        if (r >= 0)
-                r = examine_environment(input->archive, "data/run-env-resumed.json", false, f, err);
+                r = examine_environments(input->archive, f, err);
         return r;
 }
 

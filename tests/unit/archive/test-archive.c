@@ -78,6 +78,39 @@ static void test_existing_folder(void **state)
         assert_true(is_there(scratch.fd, "taken/precious"));
 }
 
+static void test_prepared_archive_is_hidden(void **state)
+{
+        _cleanup_scratch_ struct scratch scratch = scratch_make();
+        _cleanup_archive_ struct archive *one = NULL, *two = NULL, *reopened = NULL;
+        struct err err = {0};
+
+        /* a remain, which goes; one that is being made, which stays; and what is not an archive */
+        assert_int_equal(archive_prepare(scratch.fd, "remain", &one, &err), 0);
+        archive_free(TAKE_PTR(one));
+        assert_true(is_there(scratch.fd, ".assay-new.remain/data"));
+        put_file(scratch.fd, ".assay-new.file", "x");
+        assert_int_equal(symlinkat("/", scratch.fd, ".assay-new.link"), 0);
+        assert_int_equal(archive_prepare(scratch.fd, "one", &one, &err), 0);
+        assert_false(is_there(scratch.fd, ".assay-new.remain"));
+        assert_int_equal(archive_prepare(scratch.fd, "two", &two, &err), 0);
+        assert_true(is_there(scratch.fd, ".assay-new.one"));
+
+        assert_int_equal(archive_write(one, "data/x", span_of_text("x"), &err), 0);
+        assert_false(is_there(scratch.fd, "one"));
+        assert_int_equal(archive_publish(one, scratch.fd, "one", &err), 0);
+        assert_true(is_there(scratch.fd, "one/data/x"));
+        assert_false(is_there(scratch.fd, ".assay-new.one"));
+        assert_int_equal(archive_open(scratch.fd, "one", &reopened, &err), 0);
+        assert_int_equal(archive_lock(reopened, &err), -EBUSY); /* it is still that of the first */
+
+        assert_int_equal(mkdirat(scratch.fd, "two", 0755), 0);
+        assert_int_equal(archive_publish(two, scratch.fd, "two", &err), -EEXIST);
+        assert_int_equal(err.kind, ERR_USAGE);
+        assert_int_equal(archive_abandon(scratch.fd, "two"), 0);
+        assert_false(is_there(scratch.fd, ".assay-new.two"));
+        assert_true(is_there(scratch.fd, "two"));
+}
+
 static void test_open_needs_a_payload(void **state)
 {
         _cleanup_scratch_ struct scratch scratch = scratch_make();
@@ -643,6 +676,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_layout),
                 cmocka_unit_test(test_existing_folder),
+                cmocka_unit_test(test_prepared_archive_is_hidden),
                 cmocka_unit_test(test_open_needs_a_payload),
                 cmocka_unit_test(test_paths_stay_below_data),
                 cmocka_unit_test(test_lock_is_exclusive),

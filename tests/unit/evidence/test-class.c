@@ -112,15 +112,27 @@ static void test_modified_build(void **state)
         expect_reason(f, "provisional", "is missing");
 }
 
+/* As a resumption does: the environment, unless @env is NULL, and a line of the journal. */
+static void resume(const struct fixture *f, unsigned number, const char *env)
+{
+        static const char line[] = "{\"event\":\"resumed\"}\n";
+        int fd = openat(archive_dirfd(f->archive), ARCHIVE_JOURNAL, O_WRONLY | O_APPEND | O_CLOEXEC);
+        char path[64];
+
+        snprintf(path, sizeof(path), ARCHIVE_RUN_ENV_RESUMED, number);
+        if (env)
+                assert_int_equal(file_write_atomic(archive_dirfd(f->archive), path, 0644, span_of_text(env), NULL), 0);
+        assert_int_equal(file_write_all(fd, line, strlen(line)), 0);
+        close(fd);
+}
+
 static void test_resumed_by_a_modified_build(void **state)
 {
         struct fixture *f = *state;
 
-        assert_int_equal(file_write_atomic(archive_dirfd(f->archive), "data/run-env-resumed.json", 0644,
-                                           span_of_text("{\"stable\": {\"tool\": {\"is_modified\": true}}}"), NULL),
-                         0);
+        resume(f, 1, "{\"stable\": {\"tool\": {\"is_modified\": true}}}");
         expect(f, (struct class_input){0}, CLASS_PROVISIONAL);
-        expect_reason(f, "provisional", "run-env-resumed.json");
+        expect_reason(f, "provisional", "run-env-resumed-1.json");
 }
 
 static void test_resumed_by_another_build(void **state)
@@ -129,13 +141,30 @@ static void test_resumed_by_another_build(void **state)
         static const char env[] = "{\"stable\": {\"tool\": {\"is_modified\": false, \"commit\": \"bbb\"}}}";
 
         synthetic_patch_file(f->archive, ARCHIVE_RUN_ENV, "{\"stable\": {\"tool\": {\"commit\": \"aaa\"}}}");
-        assert_int_equal(file_write_atomic(archive_dirfd(f->archive), "data/run-env-resumed.json", 0644,
-                                           span_of_text(env), NULL),
-                         0);
+        resume(f, 1, env);
         expect(f, (struct class_input){0}, CLASS_PROVISIONAL);
         expect_reason(f, "provisional", "started by a build of aaa, resumed by one of bbb");
         synthetic_patch_file(f->archive, ARCHIVE_RUN_ENV, "{\"stable\": {\"tool\": {\"commit\": \"bbb\"}}}");
         expect(f, (struct class_input){0}, CLASS_ATTRIBUTABLE);
+}
+
+/* Each resumption counts: a later one by a clean build does not hide an earlier one, nor does removing its file. */
+static void test_resumed_more_than_once(void **state)
+{
+        static const char clean[] = "{\"stable\": {\"tool\": {\"is_modified\": false, \"commit\": \"aaa\"}}}";
+        struct fixture *f = *state;
+
+        synthetic_patch_file(f->archive, ARCHIVE_RUN_ENV, "{\"stable\": {\"tool\": {\"commit\": \"aaa\"}}}");
+        resume(f, 1, clean);
+        resume(f, 2, clean);
+        expect(f, (struct class_input){0}, CLASS_ATTRIBUTABLE);
+        resume(f, 3, "{\"stable\": {\"tool\": {\"is_modified\": true, \"commit\": \"aaa\"}}}");
+        resume(f, 4, clean);
+        expect(f, (struct class_input){0}, CLASS_PROVISIONAL);
+        expect_reason(f, "provisional", "run-env-resumed-3.json");
+        assert_int_equal(unlinkat(archive_dirfd(f->archive), "data/run-env-resumed-3.json", 0), 0);
+        expect(f, (struct class_input){0}, CLASS_PROVISIONAL);
+        expect_reason(f, "provisional", "run-env-resumed-3.json, which names the build that ran it, is missing");
 }
 
 static const char *a_trial(const struct fixture *f, const char *file)
@@ -225,6 +254,7 @@ int main(void)
                 TEST(test_skipped_cell),
                 TEST(test_modified_build),
                 TEST(test_resumed_by_a_modified_build),
+                TEST(test_resumed_more_than_once),
                 TEST(test_resumed_by_another_build),
                 TEST(test_weaker_mechanism),
                 TEST(test_missing_samples),
