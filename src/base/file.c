@@ -17,6 +17,23 @@
 /* A file of /proc says that it is empty, and one of /proc/sys gives a number whole only to a read with room for it. */
 #define UNKNOWN_SIZE_ROOM ((size_t)16 * 1024)
 
+int file_open_failed(struct err *err, int errnum, const char *path)
+{
+        switch (errnum) {
+        case ELOOP:
+        case EXDEV:
+                return err_set(err, ERR_DATA, errnum,
+                               "cannot open %s: it is a link, or behind one, which is not followed", path);
+        case ENOENT:
+        case ENOTDIR:
+        case EISDIR:
+        case ENAMETOOLONG:
+                return err_set_errno(err, ERR_DATA, errnum, "cannot open %s", path);
+        default:
+                return err_set_errno(err, ERR_IO, errnum, "cannot open %s", path);
+        }
+}
+
 /* Reads to the end of the file, which may hold another number of bytes than it says: those of /proc and /sys do. */
 static int read_to_end(int fd, size_t expected, size_t limit, char **ret, size_t *ret_len)
 {
@@ -79,7 +96,7 @@ int file_read_fd(int fd, const char *name, size_t limit_bytes, char **ret, size_
         if (fstat(fd, &st) < 0)
                 return err_set_errno(err, ERR_IO, errno, "cannot examine %s", name);
         if (!S_ISREG(st.st_mode))
-                return err_set(err, ERR_IO, EINVAL, "%s is not a regular file", name);
+                return err_set(err, ERR_DATA, EINVAL, "%s is not a regular file", name);
         return read_with_reason(fd, name, (uint64_t)st.st_size > SIZE_MAX ? SIZE_MAX : (size_t)st.st_size, limit_bytes,
                                 ret, ret_len, err);
 }
@@ -94,7 +111,7 @@ int file_read(int dirfd, const char *path, size_t limit_bytes, char **ret, size_
         _cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
         if (fd < 0)
-                return err_set_errno(err, ERR_IO, errno, "cannot open %s", path);
+                return file_open_failed(err, errno, path);
         return file_read_fd(fd, path, limit_bytes, ret, ret_len, err);
 }
 
@@ -103,7 +120,7 @@ int file_read_beneath(int dirfd, const char *path, size_t limit_bytes, char **re
         _cleanup_close_ int fd = file_open_beneath(dirfd, path);
 
         if (fd < 0)
-                return err_set_errno(err, ERR_IO, -fd, "cannot open %s", path);
+                return file_open_failed(err, -fd, path);
         return file_read_fd(fd, path, limit_bytes, ret, ret_len, err);
 }
 

@@ -9,6 +9,10 @@
 
 /* Files by directory descriptor. @dirfd may be AT_FDCWD. Every descriptor is opened with O_CLOEXEC. */
 
+/* file_open_failed - record why @path could not be opened: of kind data where what is there, or missing, is to blame
+ * (so also a link, where links are not followed), else of kind io. Return: -@errnum. */
+int file_open_failed(struct err *err, int errnum, const char *path);
+
 /* file_read - read a whole regular file, those of /proc and /sys included
  * @limit_bytes:   a larger file is refused with -EFBIG
  * @ret, @ret_len: its bytes, which the caller frees; a NUL that does not count follows them

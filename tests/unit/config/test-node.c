@@ -259,7 +259,7 @@ static void test_load(void **state)
         struct err err = {0};
 
         assert_int_equal(node_load(AT_FDCWD, "/does/not/exist.yaml", NULL, &node, NULL, NULL, &err), -ENOENT);
-        assert_int_equal(err.kind, ERR_IO);
+        assert_int_equal(err.kind, ERR_DATA);
         assert_non_null(strstr(err.text, "/does/not/exist.yaml"));
 }
 

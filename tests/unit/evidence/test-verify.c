@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "evidence/verify.h"
 #include "tests/unit/evidence/synthetic-archive.h"
@@ -107,6 +108,31 @@ static void test_changed_missing_and_extra_files(void **state)
         assert_true(has_fault(f, BAG_CHANGED, trial));
         assert_true(has_fault(f, BAG_EXTRA, "data/more"));
         assert_int_equal(f->report.class, CLASS_INVALID);
+}
+
+/* What is not a regular file is a fault of the archive, which is named, and no failure to read it. */
+static void test_links_and_other_things(void **state)
+{
+        struct fixture *f = *state;
+        char samples[256];
+
+        synthetic_freeze(f->archive);
+        synthetic_seal(f->archive);
+        snprintf(samples, sizeof(samples), "%s", trial_of(f, "a/idle", "samples.csv.zst"));
+        for (size_t i = 0; i < 3; i++) {
+                const char *path = i == 0 ? samples : i == 1 ? ARCHIVE_VERDICT : ARCHIVE_JOURNAL;
+
+                assert_int_equal(unlinkat(archive_dirfd(f->archive), path, 0), 0);
+                assert_int_equal(symlinkat("/etc/passwd", archive_dirfd(f->archive), path), 0);
+                verify(f);
+                assert_false(verify_passed(&f->report));
+                assert_true(has_fault(f, BAG_UNREADABLE, path));
+                assert_int_equal(f->report.class, CLASS_INVALID);
+        }
+        assert_int_equal(unlinkat(archive_dirfd(f->archive), ARCHIVE_VERDICT, 0), 0);
+        assert_int_equal(mkfifoat(archive_dirfd(f->archive), ARCHIVE_VERDICT, 0644), 0);
+        verify(f);
+        assert_true(has_fault(f, BAG_UNREADABLE, ARCHIVE_VERDICT));
 }
 
 /* A number changed and the digests made anew: what is frozen is not what the samples give. */
@@ -271,6 +297,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(test_verifies),
                 TEST(test_changed_missing_and_extra_files),
+                TEST(test_links_and_other_things),
                 TEST(test_a_frozen_number_was_changed),
                 TEST(test_a_verdict_was_changed),
                 TEST(test_samples_were_changed),
