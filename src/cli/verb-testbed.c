@@ -214,8 +214,13 @@ static int run_shell(const void *opts, int argc, char **argv, struct err *err)
         const char *shell = getenv("SHELL");
         char *own[] = {(char *)(shell && shell[0] == '/' ? shell : "/bin/sh"), NULL};
         _cleanup_netns_ struct netns ns = NETNS_INIT;
-        char **command = argc > 1 ? argv + 1 : own;
+        char **command = argv + 1;
         int r;
+
+        if (*command && streq(*command, "--"))
+                command++;
+        if (!*command)
+                command = own;
 
         r = holder_netns(argv[0], &ns, err);
         if (r >= 0)
@@ -251,7 +256,7 @@ struct capture_options {
 static const struct option capture_options[] = {
         {"pcap", 'w', OPTION_STRING, offsetof(struct capture_options, pcap), "FILE",
          .help = "write a pcap file; - is standard output"},
-        {"count", 'n', OPTION_QUANTITY, offsetof(struct capture_options, count), "N", .unit = UNIT_COUNT,
+        {"count", 'n', OPTION_QUANTITY, offsetof(struct capture_options, count), "N", NULL, UNIT_COUNT, 1, INT64_MAX,
          .help = "stop after N frames"},
         {0},
 };

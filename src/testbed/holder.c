@@ -160,6 +160,19 @@ static int holder_is_gone(struct err *err)
         return err_set(err, ERR_ENVIRONMENT, ECONNRESET, "the process that holds the testbed has just ended");
 }
 
+/* The holder is there, and says nothing: who it is, so that it can be looked at. */
+static int set_silent(int fd, struct err *err)
+{
+        struct ucred peer = {0};
+        socklen_t len = sizeof(peer);
+
+        (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+        return err_set(err, ERR_ENVIRONMENT, EPIPE,
+                       "the process that holds the testbed (%d) did not answer within %d s; if it never does, "
+                       "`kill -9 %d` takes the testbed down",
+                       (int)peer.pid, PATIENCE_MS / 1000, (int)peer.pid);
+}
+
 static int receive_reply(int fd, json_t **ret, int *ret_fd, struct err *err)
 {
         _cleanup_free_ char *buf = malloc(HOLDER_REPLY_MAX);
@@ -186,7 +199,7 @@ static int receive_reply(int fd, json_t **ret, int *ret_fd, struct err *err)
         if (n == 0 || (n < 0 && errno == ECONNRESET))
                 return holder_is_gone(err);
         if (n < 0 || msg.msg_flags & MSG_TRUNC)
-                return err_set(err, ERR_ENVIRONMENT, EPIPE, "the process that holds the testbed did not answer");
+                return set_silent(fd, err);
         r = json_parse(span_of(buf, (size_t)n), "answer of the testbed", &reply, err);
         if (r < 0)
                 return r;
@@ -241,7 +254,7 @@ static int ask_for_fd(const char *op, const char *name, struct netns *ret, char 
         if (passed < 0)
                 return err_set(err, ERR_ENVIRONMENT, EPROTO, "the answer of the testbed has no namespace in it");
         if (ret_device)
-                snprintf(ret_device, 16, "%s", json_string_value(json_object_get(reply, "device")));
+                snprintf(ret_device, 16, "%s", json_string_value(json_object_get(reply, "device")) ?: "");
         ret->fd = TAKE_FD(passed);
         return 0;
 }

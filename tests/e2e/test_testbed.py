@@ -78,6 +78,7 @@ class Testbed(unittest.TestCase):
             (["shell"], 2, "expected ZONE"),
             (["shell", "front-left"], 1, "no testbed stands"),
             (["capture", "uplink"], 1, "no testbed stands"),
+            (["capture", "uplink", "-n", "0"], 2, "--count 0 is out of range, expected 1 to "),
         ]:
             if args[1:2] == ["exp-030"] and not (program.ROOT / "experiments" / "exp-030.yaml").exists():
                 continue
@@ -91,6 +92,8 @@ class Testbed(unittest.TestCase):
         self.assertEqual(done.returncode, 7)
         self.assertTrue(done.stdout.startswith("central-hpc\n"))
         self.assertIn("198.18.0.10/30", done.stdout)
+        done = self.assay("shell", "gateway", "--", "sh", "-c", "exit 8")
+        self.assertEqual((done.returncode, done.stderr), (8, ""))
         done = self.assay("shell", "trunk", "true")
         self.assertEqual(done.returncode, 2)
         self.assertIn("no node named trunk", done.stderr)
@@ -155,6 +158,32 @@ class Testbed(unittest.TestCase):
             time.sleep(0.01)
         self.assertEqual(self.assay("status").stdout, "DOWN\n")
         self.assertFalse((self.folder / "assay" / "testbed.sock").exists())
+
+    def test_holder_is_stuck(self):
+        """It is named with what to do; what waits for it goes on when it does."""
+        self.up()
+        holder = self.status()[1]["process"]
+        os.kill(holder, signal.SIGSTOP)
+        try:
+            done = self.assay("down")
+        finally:
+            os.kill(holder, signal.SIGCONT)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn(f"`kill -9 {holder}`", done.stderr)
+
+    def test_many_at_once(self):
+        """Whatever comes first: one testbed stands, and one command made it."""
+        def all_at_once(*args):
+            processes = [subprocess.Popen([program.ASSAY, "testbed", *args], text=True, stdin=subprocess.DEVNULL,
+                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                          env=dict(os.environ, ASSAY_EXPERIMENTS=str(program.ROOT / "experiments"),
+                                                   **self.env)) for _ in range(4)]
+            outputs = [process.communicate(timeout=60) for process in processes]
+            self.assertEqual([process.returncode for process in processes], [0] * 4, outputs)
+            return sorted(out for out, _ in outputs)
+
+        self.assertEqual(all_at_once("up", "exp-001"), ["It stands already.\n"] * 3 + ["It stands.\n"])
+        self.assertEqual(all_at_once("down"), ["It is down.\n"] + ["Nothing stood.\n"] * 3)
 
     def test_as_an_ordinary_user(self):
         nobody = pwd.getpwnam("nobody")
