@@ -168,6 +168,31 @@ static void chain_drops_and_counts(void **state)
         overload(EDITS(SLOW, CHAIN_3));
 }
 
+/* Only root of the host may switch HTB's hysteresis on; whether it is, is said. What was there before comes back when
+ * the last testbed of the host goes, which tests/unit/sys/test-hysteresis.c shows. */
+static void queues_wake_for_a_burst(void **state)
+{
+        struct bed tree, direct;
+        char value = '0';
+        FILE *f;
+
+        bed_up(&tree, EDITS(SLOW));
+        f = fopen("/sys/module/sch_htb/parameters/htb_hysteresis", "re");
+        if (f) {
+                value = (char)fgetc(f);
+                fclose(f);
+        }
+        if (testbed_mechanism(tree.tb).has_hysteresis)
+                assert_int_equal(value, '1');
+        else if (!in_user_namespace() && test_must_run("root"))
+                fail_msg("root could not switch HTB's hysteresis on");
+        bed_down(&tree);
+
+        bed_up(&direct, EDITS(DIRECT));
+        assert_false(testbed_mechanism(direct.tb).has_hysteresis);
+        bed_down(&direct);
+}
+
 /* Ports are counted apart, and what goes to none of them passes. */
 static void sinks_take_their_port_only(void **state)
 {
@@ -198,7 +223,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(tree_drops_and_counts),      cmocka_unit_test(tree_per_queue_drops_and_counts),
                 cmocka_unit_test(one_queue_drops_and_counts), cmocka_unit_test(chain_drops_and_counts),
-                cmocka_unit_test(sinks_take_their_port_only),
+                cmocka_unit_test(queues_wake_for_a_burst),    cmocka_unit_test(sinks_take_their_port_only),
         };
         struct err err = {0};
 
