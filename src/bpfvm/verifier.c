@@ -307,6 +307,22 @@ static int check_cost(struct verifier *v)
         return 0;
 }
 
+static int keep_costliest(struct verifier *v)
+{
+        uint32_t entry = v->cfg->subs[0].entry;
+        size_t n = 0;
+
+        for (uint32_t block = entry; block != CFG_NONE; block = v->costs[block].next)
+                n++;
+        v->verdict->costliest = calloc(n, sizeof(*v->verdict->costliest));
+        if (!v->verdict->costliest)
+                return err_set_nomem(v->err);
+        for (uint32_t block = entry; block != CFG_NONE; block = v->costs[block].next)
+                v->verdict->costliest[v->verdict->n_costliest++] =
+                        (struct verifier_step){.slot = v->cfg->blocks[block].start, .depth = 1};
+        return 0;
+}
+
 static int start(struct verifier *v)
 {
         struct state *entry = state_new(&v->pool);
@@ -342,6 +358,11 @@ static int check(struct verifier *v)
                 r = check_stack(v);
         if (r == 0)
                 r = check_cost(v);
+        if (r >= 0 && v->options->wants_costliest && v->verdict->cost_ps != 0) {
+                int kept = keep_costliest(v);
+
+                r = kept < 0 ? kept : r;
+        }
         v->verdict->state_bytes = v->pool.peak_bytes;
         return r;
 }
@@ -385,8 +406,13 @@ int verifier_check(const struct program *program, const struct verifier_options 
         }
         r = check_once(program, options, false, &verdict, err);
         if (r == 1 && verdict.known) {
+                struct verifier_options quiet = *options;
+
+                quiet.observe = NULL;
+                quiet.observe_ending = NULL;
+                quiet.observe_count = NULL;
                 verdict_done(&verdict);
-                r = check_once(program, options, true, &verdict, err);
+                r = check_once(program, &quiet, true, &verdict, err);
         }
         if (r < 0) {
                 verdict_done(&verdict);

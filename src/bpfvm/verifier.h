@@ -67,8 +67,9 @@ struct verifier_options {
         const struct profile *profile;
         const struct cost_table *costs; /* NULL: the default */
         bool may_actuate;
-        unsigned disjuncts; /* 0: VERIFIER_DISJUNCTS */
-        uint64_t max_bytes; /* of states, 0: VERIFIER_BYTES */
+        unsigned disjuncts;   /* 0: VERIFIER_DISJUNCTS */
+        uint64_t max_bytes;   /* of states, 0: VERIFIER_BYTES */
+        bool wants_costliest; /* the way that costs most */
 
         /* Called before each instruction with a state that holds there, once for every state; in a loop only after it
          * has settled. May be NULL. */
@@ -103,7 +104,7 @@ struct verdict {
         uint64_t state_bytes;            /* the most that states took */
         uint32_t stack_bytes;            /* the deepest chain of frames */
         uint64_t cost_ps;                /* worst case of one invocation */
-        struct verifier_step *costliest; /* blocks on the way that costs it, in the entry function */
+        struct verifier_step *costliest; /* where asked for: blocks on the way that costs it, in the entry function */
         size_t n_costliest;
 };
 
