@@ -19,20 +19,28 @@ struct access {
         int64_t first, last;
 };
 
+/* A bound of where an access begins, for people; it may lie beyond what 64 bits can say. */
+static const char *offset_text(int64_t at, int32_t offset, char buf[static 32])
+{
+        int64_t sum;
+
+        if (__builtin_add_overflow(at, offset, &sum) || at == INT64_MIN || at == INT64_MAX)
+                snprintf(buf, 32, "%s", at < 0 ? "below any bound" : "above any bound");
+        else
+                snprintf(buf, 32, "%" PRIi64, sum);
+        return buf;
+}
+
 static int refuse_bounds(const struct access *a, const char *what, int64_t from, int64_t to)
 {
         const struct range *at = &a->pointer->value.word;
-        char where[64];
+        char first[32], last[32];
 
-        if (at->smin == at->smax)
-                snprintf(where, sizeof(where), "%" PRIi64,
-                         (int64_t)((uint64_t)at->smin + (uint64_t)(int64_t)a->offset));
-        else
-                snprintf(where, sizeof(where), "%" PRIi64 " to %" PRIi64 " and %+" PRIi32, at->smin, at->smax,
-                         a->offset);
         return fault_set(a->t->fault, FAULT_BOUNDS, a->slot,
-                         "%s %" PRIu64 " bytes at offset %s of %s, which has offsets %" PRIi64 " to %" PRIi64,
-                         a->is_write ? "writes" : "reads", a->size, where, what, from, to - 1);
+                         "%s %" PRIu64 " bytes at offset %s%s%s of %s, which has offsets %" PRIi64 " to %" PRIi64,
+                         a->is_write ? "writes" : "reads", a->size, offset_text(at->smin, a->offset, first),
+                         at->smin != at->smax ? " to " : "",
+                         at->smin != at->smax ? offset_text(at->smax, a->offset, last) : "", what, from, to - 1);
 }
 
 /* Whether every byte that the access may touch lies in [from, to). Sets first and last. */

@@ -108,6 +108,7 @@ static int keep_way(struct verifier *v, struct state *state, uint32_t block)
                         return verifier_refuse(v, FAULT_STATE_LIMIT, FAULT_NO_SLOT, "no memory is left");
                 v->ways = ways;
                 v->ways_allocated = n;
+                v->n_ways = MAX(v->n_ways, 1u);
         }
         v->ways[v->n_ways] = (struct way){
                 .before = state->path,

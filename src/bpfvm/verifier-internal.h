@@ -11,7 +11,7 @@ struct point {
         uint32_t n;
 };
 
-/* One block on a way from the entry; ways share their beginnings. Number 0 is the entry's. */
+/* One block on a way from the entry; ways share their beginnings. Number 0 is that of no block. */
 struct way {
         uint32_t before; /* the way to the block before */
         struct verifier_step step;

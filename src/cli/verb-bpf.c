@@ -4,6 +4,9 @@
 #include "cli/verbs.h"
 
 static const struct verb *const verbs_of_bpf[] = {
+        &verb_bpf_check,
+        &verb_bpf_explain,
+        &verb_bpf_audit,
         &verb_bpf_exec,
         &verb_bpf_disasm,
         &verb_bpf_calibrate,

@@ -128,6 +128,85 @@ class Calibrate(unittest.TestCase):
         self.assertEqual(program.run("bpf", "calibrate", "--margin", "0.5").returncode, 2)
 
 
+class Check(unittest.TestCase):
+    def test_accepted(self):
+        done = run_with_input(RETURN_42, "check", "--hex", "-")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("accepted for profile full", done.stdout)
+        self.assertIn("2 transfers of at most 8", done.stdout)
+
+    def test_refused(self):
+        text = "r2 = *(u32 *)(r1 + 0)\nr0 = 0\nif r2 != 0x1234567 goto +1\nr0 = *(u64 *)(r10 - 8)\nexit\n"
+        done = run_with_input(text, "check", "--asm", "--context", "16B", "-")
+        self.assertEqual((done.returncode, done.stderr), (3, ""))
+        self.assertIn("uninit-stack at slot 3", done.stdout)
+        self.assertIn("blocks at 0 > 3", done.stdout)
+        self.assertIn("context 67452301", done.stdout)
+        self.assertIn("try: ", done.stdout)
+        done = run_with_input(text, "check", "--asm", "--context", "16B", "--json", "-")
+        result = json.loads(done.stdout)["programs"][0]
+        self.assertFalse(result["accepted"])
+        self.assertEqual((result["fault"]["kind"], result["fault"]["slot"]), ("uninit-stack", 3))
+        example = result["counterexample"]
+        self.assertEqual((example["fault"]["kind"], example["fault"]["slot"]), ("uninit-stack", 3))
+        done = run_with_input(text, "exec", "--asm", "--mem", example["context"], "-")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("uninit-stack at slot 3", done.stdout)
+
+    def test_not_proven(self):
+        # 5 * 5 is 25, which the check does not know of squares
+        text = "r0 = *(u8 *)(r1 + 0)\nr0 *= r0\nif r0 != 26 goto +1\nr0 = r7\nexit\n"
+        done = run_with_input(text, "check", "--asm", "--context", "16B", "-")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("could not prove", done.stdout)
+
+    def test_profiles(self):
+        text = "r0 = 0\nr0 += 1\nif r0 < 9 goto -2\nexit\n"
+        self.assertEqual(run_with_input(text, "check", "--asm", "-").returncode, 0)
+        done = run_with_input(text, "check", "--asm", "--profile", "embedded", "-")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("loop at slot 2", done.stdout)
+        text = "r1 = 1\nr2 = 0\ncall gpio_set\nexit\n"
+        for options, code in [([], 3), (["--actuation", "allow"], 0), (["--profile", "embedded"], 0),
+                              (["--profile", "embedded", "--actuation", "deny"], 3)]:
+            self.assertEqual(run_with_input(text, "check", "--asm", "-", *options).returncode, code, options)
+        self.assertEqual(run_with_input(text, "check", "--asm", "-", "--profile", "cloud").returncode, 2)
+
+    def test_explain(self):
+        text = "r0 = *(u8 *)(r1 + 0)\nr0 &= 7\nexit\n"
+        done = run_with_input(text, "explain", "--asm", "--context", "1B", "-")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"1: r0 &= 7\n +r0: 0 to 255; r1: context\+0\n +2: exit\n +r0: 0 to 7")
+
+    def test_certificate(self):
+        text = "r0 = *(u8 *)(r1 + 0)\nr2 = 0\nr2 += 1\nif r2 < r0 goto -2\nexit\n"
+        with tempfile.TemporaryDirectory() as folder:
+            source, certificate = pathlib.Path(folder) / "prog.s", pathlib.Path(folder) / "prog.cert"
+            source.write_text(text)
+            args = ["--asm", "--context", "16B", source]
+            self.assertEqual(program.run("bpf", "check", *args, "--certificate", certificate).returncode, 0)
+            done = program.run("bpf", "audit", *args, certificate)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            code, result = program.run_json("bpf", "audit", *args, certificate)
+            self.assertEqual((code, result["holds"]), (0, True))
+            # Another program, another profile, a claim that is not true, and no certificate.
+            source.write_text(text.replace("r2 = 0", "r2 = 1"))
+            done = program.run("bpf", "audit", *args, certificate)
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("for another program", done.stdout)
+            source.write_text(text)
+            self.assertEqual(program.run("bpf", "audit", *args, "--actuation", "allow", certificate).returncode, 3)
+            claims = json.loads(certificate.read_text())
+            claims["contexts"][0]["loops"][0]["least"] = 2
+            certificate.write_text(json.dumps(claims))
+            done = program.run("bpf", "audit", *args, certificate)
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("certificate at slot", done.stdout)
+            certificate.write_text("{}")
+            done = program.run("bpf", "audit", *args, certificate)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+
+
 class Compiled(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -149,6 +228,15 @@ class Compiled(unittest.TestCase):
         self.assertEqual(result["r0"], "0x1")
         self.assertEqual(result["trace"], "value 30\n")
         self.assertEqual(result["rings"], {"out": ["1e000000"]})
+
+    def test_check(self):
+        code, result = program.run_json("bpf", "check", self.object)
+        self.assertEqual(code, 3)
+        by_name = {one["name"]: one for one in result["programs"]}
+        self.assertTrue(by_name["scale"]["accepted"])
+        self.assertFalse(by_name["broken"]["accepted"])
+        self.assertIn("return p[s->value];", by_name["broken"]["fault"]["source"])
+        self.assertIsNotNone(by_name["broken"]["counterexample"])
 
     def test_fault_names_the_source_line(self):
         done = program.run("bpf", "exec", "--program", "broken", self.object)

@@ -99,13 +99,30 @@ static void test_kinds(void **state)
         }
 }
 
+/* The document lists every kind, by its name. */
+static void test_documented(void **state)
+{
+        _cleanup_free_ char *path = NULL, *text = NULL;
+        struct err err = {0};
+        size_t len;
+
+        assert_true(asprintf(&path, "%s/../../docs/formats/bpf-errors.md", getenv("ASSAY_TEST_CASES")) > 0);
+        if (file_read(AT_FDCWD, path, 1 << 20, &text, &len, &err) < 0)
+                fail_msg("%s", err.text);
+        for (enum fault_kind kind = FAULT_NONE + 1; kind < FAULT_KINDS; kind++) {
+                char row[64];
+
+                snprintf(row, sizeof(row), "| `%s` |", fault_name(kind));
+                if (!strstr(text, row) || !strstr(strstr(text, row), fault_meaning(kind)))
+                        fail_msg("bpf-errors.md lacks %s", fault_name(kind));
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_exec),
-                cmocka_unit_test(test_fault),
-                cmocka_unit_test(test_own),
-                cmocka_unit_test(test_kinds),
+                cmocka_unit_test(test_exec),  cmocka_unit_test(test_fault),      cmocka_unit_test(test_own),
+                cmocka_unit_test(test_kinds), cmocka_unit_test(test_documented),
         };
 
         return cmocka_run_group_tests_name("verifier", tests, NULL, NULL);
