@@ -101,7 +101,8 @@ static int64_t clock_offset_ns(void)
 static bool is_fatal(const struct err *err)
 {
         return err->kind == ERR_UNSUPPORTED || err->kind == ERR_USAGE || err->kind == ERR_BUG ||
-               err->errnum == ENOMEM || err->errnum == ENOSPC || err->errnum == EMFILE;
+               err->errnum == ENOMEM || err->errnum == ENOSPC || err->errnum == EDQUOT || err->errnum == EFBIG ||
+               err->errnum == EROFS || err->errnum == EMFILE;
 }
 
 static int scrape(struct running *t, const char *name, struct err *err)

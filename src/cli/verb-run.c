@@ -48,6 +48,9 @@ static void catch_signals(void)
         sigaction(SIGINT, &action, NULL);
         sigaction(SIGTERM, &action, NULL);
         sigaction(SIGHUP, &action, NULL);
+        /* a reader of the progress that goes away, and a limit of file sizes, are errors and not the campaign's end */
+        signal(SIGPIPE, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN);
 }
 
 static int dry_run(const struct campaign_options *campaign, bool json, struct err *err)

@@ -97,7 +97,7 @@ int bpf_image_set_constants(struct bpf_image *image, const void *data, size_t si
 /* The line of the verifier's log that says what is wrong: the last but for its statistics. */
 static const char *last_reason(char *text)
 {
-        char *reason = text, *line, *saved = NULL;
+        char *reason = text + strlen(text), *line, *saved = NULL;
 
         for (line = strtok_r(text, "\n", &saved); line; line = strtok_r(NULL, "\n", &saved))
                 if (strncmp(line, "processed ", strlen("processed ")) != 0)
@@ -117,8 +117,10 @@ int bpf_image_load(struct bpf_image *image, struct err *err)
                 return err_set(err, ERR_UNSUPPORTED, -r,
                                "loading BPF programs needs CAP_BPF and CAP_NET_ADMIN in the initial user namespace: "
                                "run as root");
-        return err_set_errno(err, ERR_UNSUPPORTED, -r, "this kernel refuses the BPF program %s: %s", image->name,
-                             reason);
+        if (r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EAGAIN)
+                return err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot load the BPF program %s", image->name);
+        return err_set_errno(err, ERR_UNSUPPORTED, -r, "this kernel refuses the BPF program %s%s%s", image->name,
+                             reason[0] ? ": " : "", reason);
 }
 
 /* The attributes of cls_bpf: the program's verdict is what becomes of the frame ("direct action"). */

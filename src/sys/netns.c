@@ -87,6 +87,16 @@ static int go_back(const struct netns *here, int result, struct err *err)
         return err_set_errno(err, ERR_BUG, errno, "cannot return to the network namespace that the thread came from");
 }
 
+static int set_not_created(struct err *err, int errnum)
+{
+        if (errnum == ENOSPC)
+                return err_set(err, ERR_UNSUPPORTED, errnum,
+                               "no more network namespaces may be created here: raise the sysctl "
+                               "user.max_net_namespaces");
+        return err_set_errno(err, errnum == EPERM ? ERR_UNSUPPORTED : ERR_ENVIRONMENT, errnum,
+                             "cannot create a network namespace");
+}
+
 int netns_new(struct netns *ret, struct err *err)
 {
         _cleanup_netns_ struct netns here = NETNS_INIT, created = NETNS_INIT;
@@ -96,8 +106,7 @@ int netns_new(struct netns *ret, struct err *err)
         if (r < 0)
                 return r;
         if (unshare(CLONE_NEWNET) < 0)
-                return err_set_errno(err, errno == EPERM ? ERR_UNSUPPORTED : ERR_ENVIRONMENT, errno,
-                                     "cannot create a network namespace");
+                return set_not_created(err, errno);
         r = go_back(&here, netns_open_self(&created, err), err);
         if (r < 0)
                 return r;
@@ -129,6 +138,9 @@ static int open_socket(void *userdata, struct err *err)
         struct socket_request *q = userdata;
 
         q->fd = socket(q->domain, q->type | SOCK_CLOEXEC, q->protocol);
+        if (q->fd < 0 && errno == EPERM && q->domain == AF_PACKET)
+                return err_set(err, ERR_UNSUPPORTED, EPERM,
+                               "seeing frames as they are on a wire (a packet socket) needs CAP_NET_RAW");
         if (q->fd < 0)
                 return err_set_errno(err, errno == EPERM ? ERR_UNSUPPORTED : ERR_ENVIRONMENT, errno,
                                      "cannot open a socket (domain %d, type %d, protocol %d)", q->domain, q->type,
@@ -154,6 +166,16 @@ struct sysctl_request {
         size_t size;
 };
 
+static int set_sysctl_refused(struct err *err, int errnum, const char *path)
+{
+        if (errnum == EPERM || errnum == EACCES || errnum == EROFS)
+                return err_set_errno(err, ERR_UNSUPPORTED, errnum,
+                                     "writing to %s needs CAP_NET_ADMIN over its network namespace, and /proc/sys "
+                                     "mounted for writing",
+                                     path);
+        return err_set_errno(err, ERR_ENVIRONMENT, errnum, "cannot write to %s", path);
+}
+
 static int transfer_sysctl(void *userdata, struct err *err)
 {
         struct sysctl_request *q = userdata;
@@ -162,13 +184,13 @@ static int transfer_sysctl(void *userdata, struct err *err)
         int r;
 
         fd = open(q->path, (q->value ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+        if (fd < 0 && q->value)
+                return set_sysctl_refused(err, errno, q->path);
         if (fd < 0)
                 return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot open %s", q->path);
         if (q->value) {
                 r = file_write_all(fd, q->value, strlen(q->value));
-                if (r < 0)
-                        return err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot write \"%s\" to %s", q->value, q->path);
-                return 0;
+                return r < 0 ? set_sysctl_refused(err, -r, q->path) : 0;
         }
         n = read(fd, q->buf, q->size - 1);
         if (n < 0)

@@ -12,6 +12,7 @@ static const struct {
         const char *name, *value;
 } settings[] = {
         {"ipv4/ip_forward", "0"},
+        {"ipv4/ip_unprivileged_port_start", "0"}, /* the port of a probe is 862, and its namespace nobody else's */
         {"ipv6/conf/all/forwarding", "0"},
         {"ipv4/conf/all/rp_filter", "0"}, /* without a gateway, a zone's address is reached over all of its links */
         {"ipv4/conf/default/rp_filter", "0"},

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "base/log.h"
 #include "testbed/testbed-internal.h"
@@ -95,8 +96,14 @@ void testbed_down(struct testbed *tb)
 int testbed_missing(const struct topology *topology, struct err *err)
 {
         _cleanup_testbed_ struct testbed *tb = NULL;
+        _cleanup_close_ int tap = -1;
+        int r;
 
-        return testbed_up(topology, &tb, err);
+        r = testbed_up(topology, &tb, err);
+        if (r < 0)
+                return r;
+        tap = netns_socket(&tb->nodes[0].ns, AF_PACKET, SOCK_RAW, 0, err); /* which each proof takes */
+        return MIN(tap, 0);
 }
 
 const struct layout *testbed_layout(const struct testbed *tb)

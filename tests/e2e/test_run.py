@@ -291,6 +291,23 @@ class Rights(Campaign):
         self.assertIn("BPF", done.stderr)
         self.assertEqual(list(self.scratch.iterdir()), [])
 
+    def test_each_right_is_named(self):
+        """Root without one capability, or under a limit: it ends before anything starts, and says what is missing."""
+        drop = ["capsh", "--drop=cap_{}", "--", "-c", 'exec "$@"', "sh"]
+        for what, command, code, message in [
+            ("net_admin", drop, 6, "CAP_NET_ADMIN"),
+            ("net_raw", drop, 6, "CAP_NET_RAW"),
+            ("descriptors", ["prlimit", "--nofile=20"], 1, "Too many open files"),
+            ("namespaces", ["unshare", "-rn", "sh", "-c", 'echo 2 > /proc/sys/user/max_net_namespaces && exec "$@"',
+                            "sh"], 6, "user.max_net_namespaces"),
+        ]:
+            command = [part.format(what) for part in command]
+            done = subprocess.run([*command, program.ASSAY, "run", str(TINY), "-o", str(self.scratch), *self.TREE],
+                                  text=True, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+            self.assertEqual((done.returncode, done.stdout), (code, ""), what + done.stderr)
+            self.assertIn(message, done.stderr)
+            self.assertEqual(list(self.scratch.iterdir()), [], what)
+
     def test_missing_processor_is_named(self):
         done = program.run("run", TINY, "-o", self.scratch, "--set", "workload.cpu=1000")
         self.assertEqual(done.returncode, 6)
@@ -317,6 +334,20 @@ class Places(Campaign):
         done = program.run("run", TINY, "-o", self.scratch)
         self.assertEqual(done.returncode, 1)
         self.assertIn("Read-only file system", done.stderr)
+
+    def test_file_size_is_limited(self):
+        done = subprocess.run(["prlimit", "--fsize=100", program.ASSAY, "run", str(TINY), "-o", str(self.scratch)],
+                              text=True, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("File too large", done.stderr)
+        self.assertEqual(list(self.scratch.iterdir()), [])
+
+    def test_standard_descriptors_are_closed(self):
+        """Messages end up in no file of the archive, and a result that nobody gets is an error."""
+        done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", program.ASSAY, "run", str(TINY), "-o",
+                               str(self.scratch)], check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(program.run("verify", self.archive()).returncode, 0)
 
     def test_output_fills_up(self):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96k", "none", self.scratch], check=True)
