@@ -9,8 +9,7 @@
 
 #define SUFFIX ".yaml"
 
-/* Folders in order; @index counts from 0; NULL after the last. */
-static const char *search_folder(unsigned index)
+const char *experiment_folder(unsigned index)
 {
         const char *chosen = getenv("ASSAY_EXPERIMENTS");
         const char *folders[] = {chosen && chosen[0] ? chosen : "experiments", ASSAY_DATADIR "/experiments"};
@@ -86,8 +85,8 @@ int experiment_list(struct experiment_list *ret, struct err *err)
 {
         struct experiment_list list = {0};
 
-        for (unsigned i = 0; search_folder(i); i++)
-                if (list_folder(&list, search_folder(i)) < 0) {
+        for (unsigned i = 0; experiment_folder(i); i++)
+                if (list_folder(&list, experiment_folder(i)) < 0) {
                         experiment_list_done(&list);
                         return err_set_nomem(err);
                 }
@@ -120,7 +119,7 @@ int experiment_find(const char *name, char **ret, struct err *err)
                 nearest = text_nearest(name, (const char *const *)list.names, list.n);
                 err_set(err, ERR_USAGE, ENOENT, "there is no experiment %s%s%s%s in %s or %s; `assay list` shows them",
                         name, nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "",
-                        search_folder(0), search_folder(1));
+                        experiment_folder(0), experiment_folder(1));
         }
         experiment_list_done(&list);
         return r;

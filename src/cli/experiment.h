@@ -3,6 +3,9 @@
 
 #include "base/err.h"
 
+/* experiment_folder - where experiments are looked for, in order; @index counts from 0; NULL after the last */
+const char *experiment_folder(unsigned index);
+
 /* experiment_find - the path of an experiment's manifest
  * @name: a path (with a "/" or ending in .yaml) is taken as it is; a plain name is looked for in the folders of
  *        $ASSAY_EXPERIMENTS, experiments/ here, and where Assay is installed, in this order

@@ -100,12 +100,39 @@ static json_t *to_json(const struct frozen *f, const char *path)
                          "class", class_name(f->class), "reasons", f->reasons);
 }
 
+/* That some cell has a series of this name; otherwise an error that says which there are. */
+static int check_series(const json_t *summary, const char *name, struct err *err)
+{
+        const json_t *cells = json_object_get(summary, "cells");
+        _cleanup_text_ struct text names = {0};
+        const char *key;
+        json_t *cell, *series;
+        size_t i;
+
+        json_array_foreach(cells, i, cell)
+        {
+                if (json_object_get(json_object_get(cell, "series"), name))
+                        return 0;
+        }
+        json_object_foreach(json_object_get(json_array_get(cells, 0), "series"), key, series)
+        {
+                text_add(&names, names.len > 0 ? ", " : "");
+                print_visible(&names, key);
+        }
+        if (names.failed)
+                return err_set_nomem(err);
+        return err_set(err, ERR_USAGE, ENOENT, "no cell has a series of this name (--series %.40s); there are: %s",
+                       name, names.len > 0 ? names.data : "none");
+}
+
 int print_archive(const char *path, const char *series, bool is_json, struct err *err)
 {
         _cleanup_frozen_ struct frozen frozen = {0};
         int r;
 
         r = frozen_load(path, &frozen, err);
+        if (r >= 0 && series)
+                r = check_series(frozen.summary, series, err);
         if (r < 0)
                 return r;
         return is_json ? print_json(to_json(&frozen, path), err) : print_frozen(&frozen, path, series, err);

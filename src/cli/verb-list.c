@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "campaign/kinds.h"
 #include "cli/experiment.h"
 #include "cli/print.h"
@@ -85,6 +86,9 @@ static int run(const void *opts, int argc, char **argv, struct err *err)
         r = experiment_list(&list, err);
         if (r < 0)
                 return r;
+        if (list.n == 0)
+                log_warning("no experiments in %s or %s; ASSAY_EXPERIMENTS names another folder", experiment_folder(0),
+                            experiment_folder(1));
         for (size_t i = 0; i < list.n; i++) {
                 struct entry e;
 

@@ -421,6 +421,33 @@ static int add_cell(struct manifest_reader *r, size_t arm, size_t point, bool is
         return k;
 }
 
+/* What `short` would make of a cell has to be right in the long form too: a mistake is not found first on the day that
+ * somebody runs the short one. */
+static int check_shortened(struct manifest_reader *r, size_t arm, size_t point)
+{
+        const struct manifest *m = r->m;
+        _cleanup_node_ struct node *config = node_copy(m->base);
+        int k;
+
+        if (!config || node_merge(config, m->arms[arm].overrides) < 0 ||
+            node_merge(config, m->points[point].overrides) < 0 || lay_over(config, &r->shortened, r->err) < 0)
+                return err_set_nomem(r->err);
+        k = check_config(r, config, false);
+        if (k < 0)
+                err_prefix(r->err, "short: cell %s/%s", m->arms[arm].name, m->points[point].name);
+        return k;
+}
+
+static bool is_in_short(const struct manifest_reader *r, size_t point)
+{
+        const struct key_names *names = &r->shortened.points;
+
+        for (size_t i = 0; i < names->n; i++)
+                if (streq(names->names[i], r->m->points[point].name))
+                        return true;
+        return names->n == 0;
+}
+
 static int make_cells(struct manifest_reader *r, const bool *has, const bool *keeps)
 {
         struct manifest *m = r->m;
@@ -441,6 +468,8 @@ static int make_cells(struct manifest_reader *r, const bool *has, const bool *ke
                         if (!has[arm * m->n_points + point])
                                 continue;
                         k = add_cell(r, arm, point, keeps[point]);
+                        if (k == 0 && r->keys.shortened && !r->options->is_short && is_in_short(r, point))
+                                k = check_shortened(r, arm, point);
                         if (k < 0)
                                 return k;
                 }

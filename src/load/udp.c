@@ -79,6 +79,17 @@ static int set_options(int fd, int family, const struct udp_options *o)
         return 0;
 }
 
+static int set_no_way(struct err *err, int errnum, const union address *peer)
+{
+        bool lacks_link = peer->any.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&peer->v6.sin6_addr) &&
+                          peer->v6.sin6_scope_id == 0;
+        char text[ADDRESS_TEXT];
+
+        return err_set_errno(err, ERR_ENVIRONMENT, errnum, "no way to %s%s", address_format(peer, text),
+                             lacks_link ? ", which is link-local and needs the name of its link (%eth0) behind it"
+                                        : "");
+}
+
 int udp_open(const struct udp_options *options, struct udp_buffers *ret_buffers, struct err *err)
 {
         const union address *local = &options->local, *peer = &options->peer;
@@ -100,7 +111,7 @@ int udp_open(const struct udp_options *options, struct udp_buffers *ret_buffers,
         if (local->any.sa_family != AF_UNSPEC && bind(fd, &local->any, address_len(local)) < 0)
                 return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot bind to %s", address_format(local, text));
         if (peer->any.sa_family != AF_UNSPEC && connect(fd, &peer->any, address_len(peer)) < 0)
-                return err_set_errno(err, ERR_ENVIRONMENT, errno, "no way to %s", address_format(peer, text));
+                return set_no_way(err, errno, peer);
 
         if (ret_buffers)
                 *ret_buffers = buffers;

@@ -121,6 +121,9 @@ class Whole(Campaign):
 
         verified = program.run("verify", archive)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+        wrong = program.run("show", archive, "--series", "nope")
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertIn("rtt_user", wrong.stderr)
         shown = program.run("show", archive)
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertIn("sane", shown.stdout)
@@ -342,12 +345,15 @@ class Places(Campaign):
         self.assertIn("File too large", done.stderr)
         self.assertEqual(list(self.scratch.iterdir()), [])
 
-    def test_standard_descriptors_are_closed(self):
-        """Messages end up in no file of the archive, and a result that nobody gets is an error."""
-        done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", program.ASSAY, "run", str(TINY), "-o",
-                               str(self.scratch)], check=False)
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(program.run("verify", self.archive()).returncode, 0)
+    def test_standard_error_is_closed(self):
+        """Messages end up in no file that the campaign opens in its place, such as the host's lock."""
+        process = subprocess.Popen(["sh", "-c", 'exec "$@" 2>&-', "sh", program.ASSAY, "run", TINY, "-o", self.scratch],
+                                   text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.running.append(process)
+        self.wait_for_trials(process, 1)
+        process.terminate()
+        process.communicate(timeout=20)
+        self.assertRegex(pathlib.Path("/run/lock/assay-campaign.lock").read_text(), r"\A\d+\n\Z")
 
     def test_output_fills_up(self):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96k", "none", self.scratch], check=True)
