@@ -35,7 +35,7 @@ struct assembler {
         const uint8_t *at, *end; /* of what is left of the line */
 
         struct item *items;
-        uint32_t n_items;
+        uint32_t n_items, n_allocated;
         struct label *labels;
         uint32_t n_labels;
         struct err *err;
@@ -562,13 +562,18 @@ static int add_label(struct assembler *as, struct span name)
 static int add_item(struct assembler *as, const struct item *item)
 {
         bool is_wide = !item->is_raw && item->insn.kind == INSN_WIDE;
-        struct item *grown = realloc(as->items, (as->n_items + 2) * sizeof(*grown));
 
-        if (!grown)
-                return err_set_nomem(as->err);
-        as->items = grown;
         if (as->n_items + 2 > SLOTS_MAX)
                 return fail(as, item->at, "no more instructions");
+        if (as->n_items + 2 > as->n_allocated) {
+                uint32_t n = 2 * as->n_allocated + 64;
+                struct item *grown = realloc(as->items, n * sizeof(*grown));
+
+                if (!grown)
+                        return err_set_nomem(as->err);
+                as->items = grown;
+                as->n_allocated = n;
+        }
         as->items[as->n_items++] = *item;
         if (is_wide)
                 as->items[as->n_items++] = (struct item){.insn.kind = INSN_TAIL};
