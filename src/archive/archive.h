@@ -24,7 +24,6 @@
 #define ARCHIVE_RUN_ENV_RESUMED                                                                                        \
         "data/run-env-resumed-%u.json" /* from 1 on, one for each line "resumed" of the journal */
 #define ARCHIVE_JOURNAL     "data/journal.jsonl"
-#define ARCHIVE_CRATE       "data/ro-crate-metadata.json"
 #define ARCHIVE_TRIALS      "data/trials"
 #define ARCHIVE_SUMMARY     "data/summary.json"
 #define ARCHIVE_VERDICT     "data/verdict.json"

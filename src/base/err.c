@@ -9,18 +9,9 @@
 #undef err_set_at
 #undef err_set_nomem
 
-static const struct {
-        const char *name;
-        int exit_code;
-} kinds[] = {
-        [ERR_NONE] = {"none", 0},
-        [ERR_USAGE] = {"usage", 2},
-        [ERR_UNSUPPORTED] = {"unsupported", 6},
-        [ERR_ENVIRONMENT] = {"environment", 1},
-        [ERR_DATA] = {"data", 2},
-        [ERR_INTEGRITY] = {"integrity", 5},
-        [ERR_IO] = {"io", 1},
-        [ERR_BUG] = {"bug", 70},
+static const int exit_codes[] = {
+        [ERR_NONE] = 0, [ERR_USAGE] = 2,     [ERR_UNSUPPORTED] = 6, [ERR_ENVIRONMENT] = 1,
+        [ERR_DATA] = 2, [ERR_INTEGRITY] = 5, [ERR_IO] = 1,          [ERR_BUG] = 70,
 };
 
 static _printf_(4, 0) void err_record(struct err *err, enum err_kind kind, int errnum, const char *format, va_list args)
@@ -95,12 +86,7 @@ void err_prefix(struct err *err, const char *format, ...)
 
 int err_exit_code(enum err_kind kind)
 {
-        return (size_t)kind < ARRAY_SIZE(kinds) ? kinds[kind].exit_code : kinds[ERR_BUG].exit_code;
-}
-
-const char *err_kind_name(enum err_kind kind)
-{
-        return (size_t)kind < ARRAY_SIZE(kinds) ? kinds[kind].name : "unknown";
+        return (size_t)kind < ARRAY_SIZE(exit_codes) ? exit_codes[kind] : exit_codes[ERR_BUG];
 }
 
 void err_format(const struct err *err, char *buf, size_t size)

@@ -74,8 +74,5 @@ void err_prefix(struct err *err, const char *format, ...) _printf_(2, 3);
 /* err_exit_code - the exit code of the program for a kind of failure; 0 for ERR_NONE */
 int err_exit_code(enum err_kind kind);
 
-/* err_kind_name - stable lower-case name, such as "usage" */
-const char *err_kind_name(enum err_kind kind);
-
 /* err_format - the whole message on one line: "file:line:column: text". @buf of @size bytes is always terminated. */
 void err_format(const struct err *err, char *buf, size_t size);

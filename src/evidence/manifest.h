@@ -145,6 +145,3 @@ void manifest_free(struct manifest *manifest);
 
 DEFINE_CLEANUP(struct manifest *, manifest_free)
 #define _cleanup_manifest_ _cleanup_(manifest_free_cleanup)
-
-/* manifest_cell_find - index of the cell of @arm and @point, or -ENOENT */
-int manifest_cell_find(const struct manifest *manifest, const char *arm, const char *point, size_t *ret);

@@ -238,14 +238,6 @@ void series_set_done(struct series_set *set)
         *set = (struct series_set){0};
 }
 
-const struct series *series_find(const struct series_set *set, const char *name)
-{
-        for (size_t s = 0; s < set->n; s++)
-                if (streq(set->series[s].name, name))
-                        return &set->series[s];
-        return NULL;
-}
-
 int series_quantile(const struct series *series, uint32_t ppm, uint64_t *ret)
 {
         unsigned __int128 answered = series->n + series->unstamped;

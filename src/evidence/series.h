@@ -55,9 +55,6 @@ void series_set_done(struct series_set *set);
 
 #define _cleanup_series_set_ _cleanup_(series_set_done)
 
-/* series_find - the series of that name, or NULL */
-const struct series *series_find(const struct series_set *set, const char *name);
-
 /* series_quantile - nearest-rank quantile, where it may be published
  * @ret: the value, or QUANTILE_LOST
  *

@@ -209,17 +209,3 @@ int bpf_image_sum_counters(const struct bpf_image *image, const char *map, uint3
         }
         return 0;
 }
-
-int bpf_image_program_id(const struct bpf_image *image, const char *program, uint32_t *ret)
-{
-        struct bpf_program *found = bpf_object__find_program_by_name(image->object, program);
-        struct bpf_prog_info info = {0};
-        uint32_t len = sizeof(info);
-
-        if (!found)
-                return -ENOENT;
-        if (bpf_obj_get_info_by_fd(bpf_program__fd(found), &info, &len) < 0)
-                return -errno;
-        *ret = info.id;
-        return 0;
-}

@@ -65,9 +65,6 @@ int bpf_image_hold(struct bpf_image *image, const char *program, int index, enum
 int bpf_image_sum_counters(const struct bpf_image *image, const char *map, uint32_t first, uint32_t n, size_t n_words,
                            uint64_t *ret, struct err *err);
 
-/* bpf_image_program_id - the kernel's number of a loaded program. Return: 0 or a negative errno. */
-int bpf_image_program_id(const struct bpf_image *image, const char *program, uint32_t *ret);
-
 void bpf_image_free(struct bpf_image *image);
 
 DEFINE_CLEANUP(struct bpf_image *, bpf_image_free)

@@ -65,15 +65,6 @@ char *ip_prefix_format(const struct ip_prefix *prefix, char buf[static IP_TEXT_M
         return buf;
 }
 
-bool ip_prefix_contains(const struct ip_prefix *prefix, const struct ip_prefix *address)
-{
-        unsigned whole = prefix->length_bits / 8, rest = prefix->length_bits % 8;
-
-        if (prefix->family != address->family || memcmp(prefix->bytes, address->bytes, whole) != 0)
-                return false;
-        return rest == 0 || (prefix->bytes[whole] ^ address->bytes[whole]) >> (8 - rest) == 0;
-}
-
 socklen_t ip_prefix_sockaddr(const struct ip_prefix *prefix, uint16_t port, struct sockaddr_storage *ret)
 {
         struct sockaddr_in *v4 = (struct sockaddr_in *)ret;

@@ -52,11 +52,6 @@ void sched_apply(const struct sched_request *request, struct sched_grant *ret)
         *ret = grant;
 }
 
-bool sched_grant_is_full(const struct sched_grant *grant)
-{
-        return grant->cpu_errno == 0 && grant->fifo_errno == 0 && grant->memory_errno == 0 && grant->timer_errno == 0;
-}
-
 /* What is in force: @value where it was asked for and granted, null where it was not asked for or was refused. */
 static void add_granted(json_t *object, json_t *refused, const char *key, bool is_asked, int errnum, json_t *value)
 {

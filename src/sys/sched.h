@@ -35,9 +35,6 @@ struct sched_grant {
  */
 void sched_apply(const struct sched_request *request, struct sched_grant *ret);
 
-/* sched_grant_is_full - whether everything that was asked for was granted */
-bool sched_grant_is_full(const struct sched_grant *grant);
-
 /* sched_grant_json - what was asked and granted, as an object: "cpu", "fifo_priority", "memory_locked",
  * "timer_slack_ns" hold what is in force (null where it was not asked for), "refused" the names of the refused ones
  * with their errno name

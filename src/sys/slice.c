@@ -6,8 +6,8 @@
 #include "bpf/slice-bpf.h"
 #include "sys/bpf.h"
 #include "sys/qdisc.h"
+#include "wire/vlan.h"
 
-#define VLAN_LAST   4094
 #define COUNT_WORDS (sizeof(struct slice_count) / sizeof(uint64_t))
 
 struct slice_filter {
@@ -59,13 +59,13 @@ static int check_config(const struct slice_config *config, struct err *err)
         if (config->n_leaving > SLICE_MAX || config->n_entering > SLICE_MAX)
                 return err_set(err, ERR_BUG, EINVAL, "a link holds at most %d slices", SLICE_MAX);
         for (size_t i = 0; i < config->n_leaving; i++)
-                if (config->leaving[i].vlan < 1 || config->leaving[i].vlan > VLAN_LAST)
+                if (config->leaving[i].vlan < 1 || config->leaving[i].vlan > VLAN_ID_MAX)
                         return err_set(err, ERR_BUG, EINVAL, "%u is no VLAN: 1 to %d are", config->leaving[i].vlan,
-                                       VLAN_LAST);
+                                       VLAN_ID_MAX);
         for (size_t i = 0; i < config->n_entering; i++) {
-                if (config->entering[i].vlan < 1 || config->entering[i].vlan > VLAN_LAST)
+                if (config->entering[i].vlan < 1 || config->entering[i].vlan > VLAN_ID_MAX)
                         return err_set(err, ERR_BUG, EINVAL, "%u is no VLAN: 1 to %d are", config->entering[i].vlan,
-                                       VLAN_LAST);
+                                       VLAN_ID_MAX);
                 for (size_t j = 0; j < i; j++)
                         if (config->entering[j].vlan == config->entering[i].vlan)
                                 return err_set(err, ERR_BUG, EINVAL, "two slices of a link have the VLAN %u",

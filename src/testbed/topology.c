@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "config/unit.h"
+#include "wire/vlan.h"
 
 static const char *const shape_names[] = {
         [TOPOLOGY_STAR] = "star",
@@ -86,7 +87,7 @@ static const struct key_table slice_keys = {
                          .is_required = true,
                          .unit = UNIT_COUNT,
                          .min = 1,
-                         .max = 4094,
+                         .max = VLAN_ID_MAX,
                          .help = "VLAN identifier of its 802.1Q tag."},
                         {.name = "guarantee",
                          .type = KEY_QUANTITY,

@@ -79,24 +79,14 @@ static void test_exit_codes(void **state)
         static const struct {
                 enum err_kind kind;
                 int code;
-                const char *name;
         } cases[] = {
-                {ERR_NONE, 0, "none"},
-                {ERR_USAGE, 2, "usage"},
-                {ERR_UNSUPPORTED, 6, "unsupported"},
-                {ERR_ENVIRONMENT, 1, "environment"},
-                {ERR_DATA, 2, "data"},
-                {ERR_INTEGRITY, 5, "integrity"},
-                {ERR_IO, 1, "io"},
-                {ERR_BUG, 70, "bug"},
+                {ERR_NONE, 0}, {ERR_USAGE, 2},     {ERR_UNSUPPORTED, 6}, {ERR_ENVIRONMENT, 1},
+                {ERR_DATA, 2}, {ERR_INTEGRITY, 5}, {ERR_IO, 1},          {ERR_BUG, 70},
         };
 
-        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
                 assert_int_equal(err_exit_code(cases[i].kind), cases[i].code);
-                assert_string_equal(err_kind_name(cases[i].kind), cases[i].name);
-        }
         assert_int_equal(err_exit_code((enum err_kind)99), 70);
-        assert_string_equal(err_kind_name((enum err_kind)99), "unknown");
 }
 
 int main(void)
