@@ -2,7 +2,7 @@
 # The commands of a newcomer; everything else is meson's.
 BUILD ?= build
 
-.PHONY: all setup demo check bench fuzz format clean
+.PHONY: all setup demo check lint bench fuzz format clean
 
 all: setup $(BUILD)/build.ninja
 	@meson compile -C $(BUILD)
@@ -15,6 +15,9 @@ $(BUILD)/build.ninja:
 
 check: setup
 	@tools/check
+
+lint: setup
+	@tools/lint
 
 demo: all
 	@tools/demo

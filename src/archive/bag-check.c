@@ -218,7 +218,7 @@ static int read_tag_file(struct check *check, const char *name, bool is_optional
 static int check_declaration(struct check *check)
 {
         _cleanup_free_ char *data = NULL;
-        size_t len;
+        size_t len = 0;
         int r = read_tag_file(check, BAG_DECLARATION, false, &data, &len);
 
         return r > 0 ? bag_declaration_parse(span_of(data, len), &check->report) : r;
@@ -230,7 +230,7 @@ static int check_manifest(struct check *check, const char *name, bool is_payload
         _cleanup_bag_manifest_ struct bag_manifest manifest = {0};
         bool is_strict = is_payload || (check->flags & BAG_AS_ARCHIVE);
         _cleanup_free_ char *data = NULL;
-        size_t len;
+        size_t len = 0;
         int r;
 
         r = read_tag_file(check, name, !is_strict, &data, &len);
@@ -248,7 +248,7 @@ static int check_info(struct check *check)
 {
         _cleanup_free_ char *data = NULL;
         struct bag_oxum oxum, found = {0};
-        size_t len;
+        size_t len = 0;
         int r;
 
         for (size_t i = 0; i < check->report.n_faults; i++)

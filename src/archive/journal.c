@@ -115,7 +115,7 @@ static int whole_lines(int fd, off_t *ret)
 int journal_cut(int fd)
 {
         struct stat st;
-        off_t len;
+        off_t len = 0;
         int r;
 
         r = whole_lines(fd, &len);

@@ -291,7 +291,7 @@ static int reader_scalar(struct reader *r, struct fy_token *token)
         int k;
 
         k = style == FYSS_SINGLE_QUOTED ? quotes_check(r, token) : 0;
-        if (k == 0)
+        if (k >= 0)
                 k = scalar_text(r, token, &text);
         if (k < 0)
                 return k;

@@ -105,7 +105,7 @@ int node_put(struct node *mapping, const char *key, const struct position *key_p
 {
         size_t at = node_index(mapping, key, strlen(key));
 
-        if (at == SIZE_MAX)
+        if (at >= mapping->n_items)
                 return mapping_append(mapping, key, key_position, item);
         node_free(mapping->items[at]);
         mapping->items[at] = item;

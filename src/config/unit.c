@@ -112,14 +112,14 @@ static char *format_fraction(int64_t value, int64_t scale, char buf[static 48])
 
 char *unit_format(enum unit unit, int64_t value, char buf[static 48])
 {
-        const struct suffix *suffixes = units[unit].suffixes, *largest = NULL;
+        const struct suffix *suffixes = units[unit].suffixes, *largest = suffixes;
 
         if (unit == UNIT_RATIO || unit == UNIT_PROPORTION)
                 return format_fraction(value, suffixes->scale, buf);
 
         /* the largest that divides it; every unit has one of scale 1 */
         for (const struct suffix *s = suffixes; s->text; s++)
-                if (value % s->scale == 0 && (!largest || s->scale > largest->scale))
+                if (value % s->scale == 0 && (value % largest->scale != 0 || s->scale > largest->scale))
                         largest = s;
         if (value == 0)
                 snprintf(buf, 48, "0");

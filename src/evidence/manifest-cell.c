@@ -414,7 +414,7 @@ static int add_cell(struct manifest_reader *r, size_t arm, size_t point, bool is
         if (!cell->name)
                 return err_set_nomem(r->err);
         k = merge_config(r, arm, point, is_kept, &cell->config);
-        if (k == 0)
+        if (k >= 0)
                 k = check_config(r, cell->config, is_kept);
         if (k < 0)
                 err_prefix(r->err, "cell %s", cell->name);
@@ -482,17 +482,17 @@ int manifest_read_cells(struct manifest_reader *r)
         int k;
 
         k = read_base(r, r->keys.base, 0, &r->m->base);
-        if (k == 0)
+        if (k >= 0)
                 k = read_arms(r);
-        if (k == 0)
+        if (k >= 0)
                 k = read_points(r);
-        if (k == 0)
+        if (k >= 0)
                 k = read_grid(r, &has);
-        if (k == 0)
+        if (k >= 0)
                 k = check_grid(r, has);
-        if (k == 0)
+        if (k >= 0)
                 k = read_short_points(r, &keeps);
-        if (k == 0)
+        if (k >= 0)
                 k = make_cells(r, has, keeps);
         return k;
 }

@@ -165,9 +165,9 @@ int plan_make(const struct manifest *manifest, const struct kinds *kinds, const 
                 return err_set_nomem(err);
         plan->manifest = manifest;
         r = take_options(plan, options, skipped, n_skipped, err);
-        if (r == 0)
+        if (r >= 0)
                 r = make_trials(plan, err);
-        if (r == 0)
+        if (r >= 0)
                 r = estimate(plan, kinds, err);
         if (r < 0)
                 return r;
@@ -373,7 +373,7 @@ int plan_options_from_json(const json_t *json, struct manifest_options *ret, con
                 return err_set(err, ERR_DATA, EINVAL, "plan.json: version %" PRId64 " of the format, expected %d",
                                version, PLAN_VERSION);
         r = json_get_bool(json, "plan.json", "short", &options.is_short, err);
-        if (r == 0)
+        if (r >= 0)
                 r = get_strings(json, "overrides", &overrides, &options.n_overrides, err);
         if (r < 0)
                 return r;

@@ -124,7 +124,7 @@ static int read_chain(const struct netns *ns, const char *chain, struct classifi
 {
         struct command command = {.flags = NFT_CTX_OUTPUT_JSON};
         _cleanup_json_ json_t *root = NULL;
-        json_t *items, *item;
+        json_t *items = NULL, *item;
         size_t i, found = 0;
         char text[64];
         int r;
@@ -132,10 +132,10 @@ static int read_chain(const struct netns *ns, const char *chain, struct classifi
         snprintf(text, sizeof(text), "list chain " TABLE " %s", chain);
         command.text = text;
         r = netns_run(ns, run_command, &command, err);
-        if (r == 0)
+        if (r >= 0)
                 r = json_parse(span_of_text(command.output), "nftables", &root, err);
         free(command.output);
-        if (r == 0)
+        if (r >= 0)
                 r = json_get_array(root, "nftables", "nftables", &items, err);
         if (r < 0)
                 return r;

@@ -184,7 +184,7 @@ int link_read(struct netlink *nl, int index, struct link_info *ret, struct err *
 
 int link_find(struct netlink *nl, const char *name, int *ret_index, struct err *err)
 {
-        struct link_info info;
+        struct link_info info = {0};
         char what[WHAT_MAX];
         int r;
 

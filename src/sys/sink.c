@@ -24,9 +24,9 @@ static int load(const struct sink_config *config, struct sink **ret, struct err 
                 return err_set_nomem(err);
         sink->held_fd = -1;
         r = bpf_image_open(span_of(sink_bpf, sizeof(sink_bpf)), "sink", &sink->image, err);
-        if (r == 0)
+        if (r >= 0)
                 r = bpf_image_set_constants(sink->image, config, sizeof(*config), err);
-        if (r == 0)
+        if (r >= 0)
                 r = bpf_image_load(sink->image, err);
         if (r < 0)
                 return r;
@@ -46,9 +46,9 @@ int sink_attach(struct netlink *nl, int index, uint16_t order, uint16_t port, co
         if (n_vlans > 0)
                 memcpy(config.vlans, vlans, n_vlans * sizeof(*vlans));
         r = load(&config, &sink, err);
-        if (r == 0)
+        if (r >= 0)
                 r = qdisc_add_clsact(nl, index, err);
-        if (r == 0)
+        if (r >= 0)
                 r = bpf_image_attach(sink->image, "sink", nl, index, BPF_ENTERING, order, err);
         if (r < 0)
                 return r;
@@ -88,7 +88,7 @@ int sink_read(const struct sink *sink, struct sink_counters *ret, struct err *er
         int r;
 
         r = bpf_image_sum_counters(sink->image, "counts", 0, SLICE_MAX, COUNT_WORDS, (uint64_t *)c.vlans, err);
-        if (r == 0)
+        if (r >= 0)
                 r = bpf_image_sum_counters(sink->image, "counts", SINK_OTHER, 1, COUNT_WORDS, (uint64_t *)&c.other,
                                            err);
         if (r < 0)

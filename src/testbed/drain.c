@@ -78,7 +78,7 @@ static int attach_everywhere(struct testbed *tb, struct drain *drain, struct err
         const struct layout *l = tb->layout;
         size_t zone = drain->zone;
 
-        drain->sinks = calloc(l->nodes[zone].n_links, sizeof(*drain->sinks));
+        drain->sinks = calloc(l->nodes[zone].n_links, sizeof(struct sink *));
         if (!drain->sinks)
                 return err_set_nomem(err);
         for (size_t i = 0; i < l->n_links; i++)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "tests/skip.h"
 #include "tests/test.h"
 
