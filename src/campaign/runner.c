@@ -130,7 +130,7 @@ static int write_start(struct campaign *c, struct err *err)
 
         r = archive_write(c->archive, "data/manifest.yaml", span_of(m->data, m->len), err);
         for (size_t i = 0; i < m->n_inputs && r >= 0; i++) {
-                _cleanup_free_ char *path = text_format("data/inputs/%s", m->inputs[i].path);
+                _cleanup_free_ char *path = text_format(ARCHIVE_INPUTS "/%s", m->inputs[i].path);
 
                 r = path ? archive_write(c->archive, path, span_of(m->inputs[i].data, m->inputs[i].len), err)
                          : err_set_nomem(err);
