@@ -154,6 +154,39 @@ static void test_helpers(void **state)
         assert_null(helper_find(UINT64_C(1) << 32 | 1));
 }
 
+/* docs/formats/bpf-program.md has a row for each helper, as the table has it. */
+static void test_helpers_are_documented(void **state)
+{
+        _cleanup_free_ char *path = NULL, *page = NULL;
+        struct err err = {0};
+        size_t n, len;
+        const struct helper *table = helper_table(&n);
+
+        assert_true(asprintf(&path, "%s/../../docs/formats/bpf-program.md", getenv("ASSAY_TEST_CASES")) > 0);
+        assert_int_equal(file_read(AT_FDCWD, path, 1 << 20, &page, &len, &err), 0);
+        for (size_t i = 0; i < n; i++) {
+                char begin[96], *row, *end, cells[3][8] = {"", "", ""};
+
+                snprintf(begin, sizeof(begin), "\n| %u | `%s` |", table[i].id, table[i].name);
+                row = strstr(page, begin);
+                if (!row)
+                        fail_msg("%s is not in the page", table[i].name);
+                end = strchr(row + 1, '\n');
+                assert_non_null(end);
+                *end = 0;
+                for (int c = 2; c >= 0; c--) {
+                        *strrchr(row, '|') = 0;
+                        sscanf(strrchr(row, '|') + 1, " %7s", cells[c]);
+                }
+                assert_int_equal(streq(cells[0], "yes"), (table[i].profiles & HELPER_IN_EMBEDDED) != 0);
+                assert_int_equal(streq(cells[1], "yes"), (table[i].profiles & HELPER_IN_FULL) != 0);
+                assert_int_equal(streq(cells[2], "yes"), table[i].is_actuation);
+                for (char *c = row; c < end; c++) /* put together again for the next search */
+                        *c = *c ? *c : '|';
+                *end = '\n';
+        }
+}
+
 static void test_costs(void **state)
 {
         const struct cost_table *table = cost_default();
@@ -230,10 +263,15 @@ static void test_registers_of_instructions(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_lookups_by_slot), cmocka_unit_test(test_lengths),
-                cmocka_unit_test(test_map_definitions), cmocka_unit_test(test_faults_have_names),
-                cmocka_unit_test(test_helpers),         cmocka_unit_test(test_costs),
-                cmocka_unit_test(test_contexts),        cmocka_unit_test(test_registers_of_instructions),
+                cmocka_unit_test(test_lookups_by_slot),
+                cmocka_unit_test(test_lengths),
+                cmocka_unit_test(test_map_definitions),
+                cmocka_unit_test(test_faults_have_names),
+                cmocka_unit_test(test_helpers),
+                cmocka_unit_test(test_helpers_are_documented),
+                cmocka_unit_test(test_costs),
+                cmocka_unit_test(test_contexts),
+                cmocka_unit_test(test_registers_of_instructions),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
