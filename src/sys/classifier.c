@@ -1,55 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sys/classifier.h"
 
-#include <nftables/libnftables.h>
 #include <stdio.h>
 
 #include "base/json.h"
 #include "base/text.h"
+#include "sys/nft.h"
 #include "sys/qdisc.h"
 
 #define TABLE     "inet assay"
 #define CHAIN     "slices"
 #define CHAIN_MAX 32
 
-DEFINE_CLEANUP(struct nft_ctx *, nft_ctx_free)
-#define _cleanup_nft_ctx_ _cleanup_(nft_ctx_free_cleanup)
-
-struct command {
-        const char *text;
-        unsigned flags;
-        char *output; /* the caller frees it */
-};
-
-/* In the namespace: the library connects to the kernel when its context is made. */
-static int run_command(void *userdata, struct err *err)
-{
-        _cleanup_nft_ctx_ struct nft_ctx *nft = nft_ctx_new(NFT_CTX_DEFAULT);
-        struct command *command = userdata;
-        const char *reason;
-
-        if (!nft || nft_ctx_buffer_output(nft) != 0 || nft_ctx_buffer_error(nft) != 0)
-                return err_set_nomem(err);
-        nft_ctx_output_set_flags(nft, command->flags);
-        if (nft_run_cmd_from_buffer(nft, command->text) != 0) {
-                reason = nft_ctx_get_error_buffer(nft);
-                return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP, "nftables refuses: %.*s", (int)strcspn(reason, "\n"),
-                               reason);
-        }
-        command->output = strdup(nft_ctx_get_output_buffer(nft));
-        return command->output ? 0 : err_set_nomem(err);
-}
-
 static int add_chain(const struct netns *ns, struct text *text, struct err *err)
 {
-        struct command command = {.text = text->data};
+        _cleanup_nft_ struct nft *nft = NULL;
         int r;
 
         if (text->failed)
                 return err_set_nomem(err);
-        r = netns_run(ns, run_command, &command, err);
-        free(command.output);
-        return r;
+        r = nft_open(ns, &nft, err);
+        return r < 0 ? r : nft_run(nft, text->data, err);
 }
 
 /* The condition that source and destination lie in @network. */
@@ -122,21 +93,17 @@ static int read_rule(const json_t *rule, struct classifier_count *ret, struct er
 static int read_chain(const struct netns *ns, const char *chain, struct classifier_count *ret, size_t n,
                       struct err *err)
 {
-        struct command command = {.flags = NFT_CTX_OUTPUT_JSON};
-        _cleanup_json_ json_t *root = NULL;
-        json_t *items = NULL, *item;
+        _cleanup_json_ json_t *items = NULL;
+        _cleanup_nft_ struct nft *nft = NULL;
         size_t i, found = 0;
+        json_t *item;
         char text[64];
         int r;
 
         snprintf(text, sizeof(text), "list chain " TABLE " %s", chain);
-        command.text = text;
-        r = netns_run(ns, run_command, &command, err);
-        if (r >= 0)
-                r = json_parse(span_of_text(command.output), "nftables", &root, err);
-        free(command.output);
-        if (r >= 0)
-                r = json_get_array(root, "nftables", "nftables", &items, err);
+        r = nft_open(ns, &nft, err);
+        if (r == 0)
+                r = nft_list(nft, text, &items, err);
         if (r < 0)
                 return r;
         json_array_foreach(items, i, item)
