@@ -24,6 +24,8 @@ struct campaign {
         int lock;
         size_t number, total; /* of the trial that runs, and of all that are known of */
         unsigned resumptions; /* earlier ones */
+        size_t n_timed;       /* trials that this process has run, and how long they took */
+        int64_t timed_ns;
 };
 
 static void campaign_done(struct campaign *c)
@@ -250,10 +252,13 @@ static int campaign_reopen(struct campaign *c, const char *path, struct err *err
         return r;
 }
 
+/* By what the trials took so far; before the first is done, by what the plan expects. */
 static int64_t time_left_ns(const struct campaign *c)
 {
         size_t left = c->total - c->number + 1;
 
+        if (c->n_timed > 0)
+                return c->timed_ns / (int64_t)c->n_timed * (int64_t)left;
         return c->plan->n_trials > 0 ? c->plan->expected_duration_ns / (int64_t)c->plan->n_trials * (int64_t)left : 0;
 }
 
@@ -268,6 +273,7 @@ static int one_trial(struct campaign *c, const struct plan_trial *trial, struct 
                                               .userdata = w ? w->userdata : NULL};
         const json_t *line = json_object_get(c->journal, trial->name);
         struct trial_outcome outcome;
+        int64_t began_ns;
         int r;
 
         c->number++;
@@ -279,9 +285,12 @@ static int one_trial(struct campaign *c, const struct plan_trial *trial, struct 
                 return -EINTR;
         if (w && w->began)
                 w->began(w->userdata, trial, c->number, c->total, time_left_ns(c));
+        began_ns = clock_now_ns(CLOCK_MONOTONIC);
         r = trial_run(&context, trial, &outcome, err);
         if (r < 0)
                 return r;
+        c->timed_ns += clock_now_ns(CLOCK_MONOTONIC) - began_ns;
+        c->n_timed++;
         c->outcome->trials_done++;
         if (w && w->ended)
                 w->ended(w->userdata, trial, &outcome);
