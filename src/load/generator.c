@@ -224,20 +224,25 @@ void generator_counts(const struct generator *g, struct generator_counts *ret)
         ret->sent_bytes = ret->sent_packets * bytes;
 }
 
-json_t *generator_counts_json(const struct generator_counts *c)
+static json_t *refusals_json(const struct generator_counts *c)
 {
-        _cleanup_json_ json_t *object = NULL, *refusals = json_object();
+        _cleanup_json_ json_t *object = json_object();
 
         for (size_t i = 0; i < GENERATOR_REFUSALS && c->refusals[i].n > 0; i++) {
                 const char *name = strerrorname_np(c->refusals[i].errnum);
 
-                json_object_set_new(refusals, name ? name : "other", json_integer((json_int_t)c->refusals[i].n));
+                if (json_object_set_new(object, name ? name : "other", json_integer((json_int_t)c->refusals[i].n)) < 0)
+                        return NULL;
         }
-        object = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:O}", "offered_packets", (json_int_t)c->offered_packets,
-                           "offered_bytes", (json_int_t)c->offered_bytes, "sent_packets", (json_int_t)c->sent_packets,
-                           "sent_bytes", (json_int_t)c->sent_bytes, "refused_packets", (json_int_t)c->refused_packets,
-                           "duration_ns", (json_int_t)c->duration_ns, "refusals", refusals);
         return TAKE_PTR(object);
+}
+
+json_t *generator_counts_json(const struct generator_counts *c)
+{
+        return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "offered_packets", (json_int_t)c->offered_packets,
+                         "offered_bytes", (json_int_t)c->offered_bytes, "sent_packets", (json_int_t)c->sent_packets,
+                         "sent_bytes", (json_int_t)c->sent_bytes, "refused_packets", (json_int_t)c->refused_packets,
+                         "duration_ns", (json_int_t)c->duration_ns, "refusals", refusals_json(c));
 }
 
 json_t *generator_notes_json(const struct generator *g)

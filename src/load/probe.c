@@ -409,25 +409,13 @@ json_t *probe_notes_json(const struct probe *p)
 {
         const struct probe_notes *n = &p->shared->notes;
         const struct slots *s = &p->shared->slots;
-        _cleanup_json_ json_t *object = json_object(), *faults = json_object();
 
-        for (int i = STAMP_FAULT_NONE + 1; i < N_STAMP_FAULTS; i++)
-                json_object_set_new(faults, stamp_fault_name((enum stamp_fault)i),
-                                    json_integer((json_int_t)s->n_faults[i]));
-        if (json_object_set_new(object, "scheduling", sched_grant_json(&n->sched)) < 0 ||
-            json_object_set_new(object, "buffers", udp_buffers_json(&n->buffers)) < 0 ||
-            json_object_set_new(object, "own_clock", error_json(&n->own_error)) < 0 ||
-            json_object_set_new(object, "peer_clock", error_json(&s->peer_error)) < 0 ||
-            json_object_set(object, "faults", faults) < 0)
-                return NULL;
-        if (json_object_update_new(object,
-                                   json_pack("{s:I,s:b,s:b,s:I,s:I,s:I,s:I,s:I}", "realtime_step_ns",
-                                             (json_int_t)n->realtime_step_ns, "is_realtime_stepped",
-                                             (int)n->is_realtime_stepped, "is_spinning", (int)n->is_spinning,
-                                             "receive_overflow", (json_int_t)n->receive_overflow, "unreachable",
-                                             (json_int_t)n->n_unreachable, "unmatched", (json_int_t)s->n_unmatched,
-                                             "stray_stamps", (json_int_t)s->n_stray_stamps, "peer_offset_ns",
-                                             (json_int_t)s->peer_offset_ns)) < 0)
-                return NULL;
-        return TAKE_PTR(object);
+        return json_pack("{s:o,s:o,s:o,s:o,s:o,s:I,s:b,s:b,s:I,s:I,s:I,s:I,s:I}", "scheduling",
+                         sched_grant_json(&n->sched), "buffers", udp_buffers_json(&n->buffers), "own_clock",
+                         error_json(&n->own_error), "peer_clock", error_json(&s->peer_error), "faults",
+                         stamp_faults_json(s->n_faults), "realtime_step_ns", (json_int_t)n->realtime_step_ns,
+                         "is_realtime_stepped", (int)n->is_realtime_stepped, "is_spinning", (int)n->is_spinning,
+                         "receive_overflow", (json_int_t)n->receive_overflow, "unreachable",
+                         (json_int_t)n->n_unreachable, "unmatched", (json_int_t)s->n_unmatched, "stray_stamps",
+                         (json_int_t)s->n_stray_stamps, "peer_offset_ns", (json_int_t)s->peer_offset_ns);
 }

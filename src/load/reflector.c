@@ -246,16 +246,11 @@ int reflector_run(struct reflector *r, const volatile int *stop, struct err *err
 json_t *reflector_notes_json(const struct reflector *r)
 {
         const struct reflector_counts *c = &r->shared->counts;
-        _cleanup_json_ json_t *object = NULL, *faults = json_object();
 
-        for (int i = STAMP_FAULT_NONE + 1; i < N_STAMP_FAULTS; i++)
-                json_object_set_new(faults, stamp_fault_name((enum stamp_fault)i),
-                                    json_integer((json_int_t)c->faults[i]));
-        object =
-                json_pack("{s:I,s:I,s:O,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "received", (json_int_t)c->received, "reflected",
-                          (json_int_t)c->reflected, "faults", faults, "not_unicast", (json_int_t)c->not_unicast,
-                          "refused", (json_int_t)c->refused, "unstamped", (json_int_t)c->unstamped, "evicted",
-                          (json_int_t)c->evicted, "receive_overflow", (json_int_t)c->receive_overflow, "scheduling",
-                          sched_grant_json(&r->shared->sched), "buffers", udp_buffers_json(&r->shared->buffers));
-        return TAKE_PTR(object);
+        return json_pack("{s:I,s:I,s:o,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "received", (json_int_t)c->received, "reflected",
+                         (json_int_t)c->reflected, "faults", stamp_faults_json(c->faults), "not_unicast",
+                         (json_int_t)c->not_unicast, "refused", (json_int_t)c->refused, "unstamped",
+                         (json_int_t)c->unstamped, "evicted", (json_int_t)c->evicted, "receive_overflow",
+                         (json_int_t)c->receive_overflow, "scheduling", sched_grant_json(&r->shared->sched), "buffers",
+                         udp_buffers_json(&r->shared->buffers));
 }

@@ -53,32 +53,31 @@ void sched_apply(const struct sched_request *request, struct sched_grant *ret)
 }
 
 /* What is in force: @value where it was asked for and granted, null where it was not asked for or was refused. */
-static void add_granted(json_t *object, json_t *refused, const char *key, bool is_asked, int errnum, json_t *value)
+static int add_granted(json_t *object, json_t *refused, const char *key, bool is_asked, int errnum, json_t *value)
 {
-        if (is_asked && errnum == 0) {
-                json_object_set_new(object, key, value);
-                return;
-        }
+        if (is_asked && errnum == 0)
+                return json_object_set_new(object, key, value);
         json_decref(value);
-        json_object_set_new(object, key, json_null());
-        if (errnum != 0)
-                json_object_set_new(refused, key, json_string(strerrorname_np(errnum)));
+        if (json_object_set_new(object, key, json_null()) < 0)
+                return -1;
+        return errnum == 0 ? 0 : json_object_set_new(refused, key, json_string(strerrorname_np(errnum)));
 }
 
 json_t *sched_grant_json(const struct sched_grant *grant)
 {
         const struct sched_request *asked = &grant->request;
-        _cleanup_json_ json_t *object = json_object();
-        json_t *refused = json_object();
+        _cleanup_json_ json_t *object = json_object(), *refused = json_object();
 
-        if (!object || json_object_set_new(object, "refused", refused) < 0)
+        if (add_granted(object, refused, "cpu", asked->cpu != SCHED_CPU_ANY, grant->cpu_errno,
+                        json_integer(asked->cpu)) < 0 ||
+            add_granted(object, refused, "fifo_priority", asked->fifo_priority != 0, grant->fifo_errno,
+                        json_integer(asked->fifo_priority)) < 0 ||
+            add_granted(object, refused, "memory_locked", asked->lock_memory, grant->memory_errno, json_true()) < 0 ||
+            add_granted(object, refused, "timer_slack_ns", asked->precise_timers, grant->timer_errno, json_integer(1)) <
+                    0 ||
+            json_object_set(object, "refused", refused) < 0)
                 return NULL;
-        add_granted(object, refused, "cpu", asked->cpu != SCHED_CPU_ANY, grant->cpu_errno, json_integer(asked->cpu));
-        add_granted(object, refused, "fifo_priority", asked->fifo_priority != 0, grant->fifo_errno,
-                    json_integer(asked->fifo_priority));
-        add_granted(object, refused, "memory_locked", asked->lock_memory, grant->memory_errno, json_true());
-        add_granted(object, refused, "timer_slack_ns", asked->precise_timers, grant->timer_errno, json_integer(1));
-        return json_object_size(object) == 5 ? TAKE_PTR(object) : NULL;
+        return TAKE_PTR(object);
 }
 
 int sched_is_fifo_possible(void)

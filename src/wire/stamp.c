@@ -44,6 +44,17 @@ const char *stamp_fault_name(enum stamp_fault fault)
         return (size_t)fault < ARRAY_SIZE(names) ? names[fault] : "unknown";
 }
 
+json_t *stamp_faults_json(const uint64_t counts[static N_STAMP_FAULTS])
+{
+        _cleanup_json_ json_t *object = json_object();
+
+        for (int i = STAMP_FAULT_NONE + 1; i < N_STAMP_FAULTS; i++)
+                if (json_object_set_new(object, stamp_fault_name((enum stamp_fault)i),
+                                        json_integer((json_int_t)counts[i])) < 0)
+                        return NULL;
+        return TAKE_PTR(object);
+}
+
 static uint16_t error_encode(const struct stamp_error *error)
 {
         uint16_t flags =

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "base/span.h"
 
 /* The Simple Two-way Active Measurement Protocol, RFC 8762, unauthenticated mode: one packet format for each direction,
@@ -61,6 +62,12 @@ enum stamp_fault {
 
 /* stamp_fault_name - stable lower-case name, such as "short" */
 const char *stamp_fault_name(enum stamp_fault fault);
+
+/* stamp_faults_json - counts by fault as an object with their names, STAMP_FAULT_NONE left out
+ *
+ * Return: a new reference, or NULL if memory ran out.
+ */
+json_t *stamp_faults_json(const uint64_t counts[static N_STAMP_FAULTS]);
 
 /* stamp_request_put - write the 44 octets of a sender's packet; reserved octets are zero */
 void stamp_request_put(const struct stamp_request *request, uint8_t buf[static STAMP_LEN]);
