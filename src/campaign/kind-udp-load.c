@@ -12,6 +12,10 @@
 #define SINK_PORT 9 /* discard, RFC 863 */
 #define STOP_NS   (2 * NSEC_PER_SEC)
 
+/* Other processes of its processor may want it, too: an ordinary one then gets its share only, and the rate is not
+ * offered. Real-time priority would keep them away for good, since the generator never sleeps. */
+#define NICE (-20)
+
 struct udp_load {
         struct workload base;
         struct boundary *boundary;
@@ -78,7 +82,7 @@ static int make_sink(struct udp_load *u, const union address *local, struct err 
         struct testbed *tb = boundary_zones_testbed(u->boundary);
         struct receiver_config config = {.kind = RECEIVER_SOCKET,
                                          .local = *local,
-                                         .sched = {.cpu = (int)u->keys.cpu, .lock_memory = true}};
+                                         .sched = {.cpu = (int)u->keys.cpu, .nice = NICE, .lock_memory = true}};
         int r;
 
         u->has_bpf_sink = testbed_mechanism(tb).classifier == TESTBED_CLASSIFIER_BPF;
@@ -99,7 +103,7 @@ static int make_generator(struct udp_load *u, const union address *peer, const u
                 .layer2_bytes = u->layer2_bytes,
                 .rate_bps = (uint64_t)u->keys.rate_bps,
                 .burst = (uint32_t)u->keys.burst_packets,
-                .sched = {.cpu = (int)u->keys.cpu, .lock_memory = true, .precise_timers = true},
+                .sched = {.cpu = (int)u->keys.cpu, .nice = NICE, .lock_memory = true, .precise_timers = true},
         };
         int r;
 

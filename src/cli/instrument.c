@@ -180,6 +180,7 @@ void instrument_add_grant(const struct sched_grant *g, struct text *out)
         } parts[] = {
                 {"a processor", g->request.cpu != SCHED_CPU_ANY, g->cpu_errno},
                 {"real-time priority", g->request.fifo_priority > 0, g->fifo_errno},
+                {"a nice value", g->request.nice != 0, g->nice_errno},
                 {"locked memory", g->request.lock_memory, g->memory_errno},
                 {"precise timers", g->request.precise_timers, g->timer_errno},
         };

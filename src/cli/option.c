@@ -95,12 +95,46 @@ static int option_set(const struct option *o, const char *value, void *out, stru
         return err_set(err, ERR_BUG, EINVAL, "option --%s has no type", o->name);
 }
 
-/* The arguments that are left to look at. */
+#define OPTIONS_MAX 64
+
+/* The arguments that are left to look at, and the options that were given. */
 struct cursor {
         int argc;
         char **argv;
         int at;
+        size_t n_given;
+        const struct option *given[OPTIONS_MAX];
 };
+
+static bool was_given(const struct cursor *c, const char *name)
+{
+        for (size_t i = 0; i < c->n_given; i++)
+                if (streq(c->given[i]->name, name))
+                        return true;
+        return false;
+}
+
+static int note_given(const struct option *o, struct cursor *c, struct err *err)
+{
+        if (was_given(c, o->name))
+                return 0;
+        if (c->n_given == ARRAY_SIZE(c->given))
+                return err_set(err, ERR_BUG, ENOSPC, "a verb has more than %d options", OPTIONS_MAX);
+        c->given[c->n_given++] = o;
+        return 0;
+}
+
+static int check_exclusions(const struct cursor *c, struct err *err)
+{
+        for (size_t i = 0; i < c->n_given; i++) {
+                const struct option *o = c->given[i];
+
+                if (o->excludes && was_given(c, o->excludes))
+                        return err_set(err, ERR_USAGE, EINVAL, "--%s and --%s exclude each other", o->excludes,
+                                       o->name);
+        }
+        return 0;
+}
 
 static int take_value(const struct option *o, const char *attached, struct cursor *c, const char **ret, struct err *err)
 {
@@ -124,6 +158,9 @@ static int parse_long(const struct option *options, const char *arg, struct curs
                 return 1;
         if (!o)
                 return option_unknown(options, arg, len, err);
+        r = note_given(o, c, err);
+        if (r < 0)
+                return r;
         if (o->type == OPTION_FLAG && attached)
                 return err_set(err, ERR_USAGE, EINVAL, "--%s takes no value", o->name);
         if (o->type != OPTION_FLAG) {
@@ -145,6 +182,9 @@ static int parse_short(const struct option *options, const char *letters, struct
                         return 1;
                 if (!o)
                         return err_set(err, ERR_USAGE, EINVAL, "unknown option -%c; --help lists them", *letters);
+                r = note_given(o, c, err);
+                if (r < 0)
+                        return r;
                 if (o->type == OPTION_FLAG) {
                         option_set(o, NULL, out, err);
                         continue;
@@ -193,6 +233,9 @@ int option_parse(const struct option *options, bool stop_early, int *argc, char 
                 if (r != 0)
                         return r;
         }
+        r = check_exclusions(&c, err);
+        if (r < 0)
+                return r;
         while (c.at < c.argc)
                 argv[kept++] = argv[c.at++];
         *argc = kept;

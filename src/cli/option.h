@@ -37,6 +37,7 @@ struct option {
         int64_t min, max;           /* of a quantity; both 0: any value of 0 or more */
         const char *const *choices; /* ended by NULL */
         const char *help;           /* one line, without full stop; the default is added from @fallback */
+        const char *excludes;       /* long name of the option that may not be given together with it; NULL: none */
 };
 
 /* option_parse - read the options out of an argument list
@@ -46,7 +47,8 @@ struct option {
  * number
  * @out:        the verb's options struct, zeroed by the caller; fallbacks are filled in
  *
- * "--name VALUE", "--name=VALUE", "-x VALUE", "-xVALUE" and grouped flags are understood; "--" ends the options.
+ * "--name VALUE", "--name=VALUE", "-x VALUE", "-xVALUE" and grouped flags are understood; "--" ends the options. Two
+ * that exclude each other are refused.
  * Return: 0; 1 if --help or -h was given; -EINVAL with the reason (kind usage) in @err.
  */
 int option_parse(const struct option *options, bool stop_early, int *argc, char **argv, void *out, struct err *err);

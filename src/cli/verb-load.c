@@ -24,7 +24,7 @@ static char *format_mbit(uint64_t bytes, int64_t ns, char buf[static 48])
 /* ---- send ---- */
 
 struct send_options {
-        int64_t rate_bps, packet_bytes, burst, duration_ns, dscp, cpu, priority;
+        int64_t rate_bps, packet_bytes, burst, duration_ns, dscp, cpu, priority, nice;
         const char *source;
         struct instrument_families families;
         bool unlimited, tagged, quiet, json;
@@ -35,7 +35,8 @@ struct send_options {
 static const struct option send_option_table[] = {
         {"rate", 'r', OPTION_QUANTITY, SEND(rate_bps), "RATE", "10mbit", UNIT_RATE, 0, INT64_C(1000000000000),
          .help = "bits of layer 2 a second, such as 600mbit; at 0 only the processor is kept busy"},
-        {"unlimited", 0, OPTION_FLAG, SEND(unlimited), .help = "as fast as it goes, instead of a rate"},
+        {"unlimited", 0, OPTION_FLAG, SEND(unlimited), .help = "as fast as it goes, instead of a rate",
+         .excludes = "rate"},
         {"packet", 'p', OPTION_QUANTITY, SEND(packet_bytes), "SIZE", "1400B", UNIT_BYTES, 44, 65535,
          .help = "length of the IP packet"},
         {"burst", 'b', OPTION_QUANTITY, SEND(burst), "PACKETS", "1p", UNIT_PACKETS, 1, GENERATOR_BURST_MAX,
@@ -48,6 +49,8 @@ static const struct option send_option_table[] = {
         INSTRUMENT_OPTIONS_PEER_FAMILY(SEND(families.only_v4), SEND(families.only_v6)),
         INSTRUMENT_OPTION_CPU(SEND(cpu)),
         INSTRUMENT_OPTION_PRIORITY(SEND(priority), "0"),
+        {"nice", 0, OPTION_QUANTITY, SEND(nice), "N", "0", UNIT_COUNT, -20, 19,
+         .help = "nice value to ask for; -20 is served first"},
         INSTRUMENT_OPTION_QUIET(SEND(quiet)),
         {"json", 0, OPTION_FLAG, SEND(json), .help = "print the counts as JSON"},
         {0},
@@ -88,9 +91,11 @@ static int send_config(const struct send_options *o, const char *sink, struct ge
         int r;
 
         r = instrument_peer(sink, LOAD_PORT, o->source, o->families, &c.peer, &c.local, err);
-        if (r >= 0)
-                *ret = c;
-        return r;
+        if (r < 0)
+                return r;
+        c.sched.nice = (int)o->nice;
+        *ret = c;
+        return 0;
 }
 
 static void send_print(const struct generator_counts *c)

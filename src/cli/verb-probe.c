@@ -25,7 +25,7 @@ static const struct option send_option_table[] = {
         {"duration", 't', OPTION_QUANTITY, SEND(duration_ns), "TIME", "10s", UNIT_DURATION, 1, INT64_C(86400000000000),
          .help = "how long to send"},
         {"count", 'c', OPTION_QUANTITY, SEND(count), "N", NULL, UNIT_COUNT, 1, PROBE_SLOTS_MAX,
-         .help = "how many packets to send, instead of a duration"},
+         .help = "how many packets to send, instead of a duration", .excludes = "duration"},
         {"size", 's', OPTION_QUANTITY, SEND(size_bytes), "SIZE", "44B", UNIT_BYTES, STAMP_LEN, PROBE_SIZE_MAX,
          .help = "payload of the UDP datagram"},
         INSTRUMENT_OPTION_DSCP(SEND(dscp)),

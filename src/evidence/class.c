@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -168,22 +169,72 @@ static int examine_environments(struct archive *archive, struct findings *f, str
         return r;
 }
 
+static void count_weaker(struct findings *f, const char *sentence)
+{
+        int64_t n = json_integer_value(json_object_get(f->weaker, sentence)) + 1;
+
+        if (json_object_set_new(f->weaker, sentence, json_integer(n)) < 0)
+                f->failed = true;
+}
+
+/* What an instrument lacked whose request the kernel refused; by the names that trial.json has for requests. */
+static const char *lack_of(const char *request)
+{
+        static const struct {
+                const char *request, *lack;
+        } lacks[] = {
+                {"cpu", "was not pinned to its processor"},       {"fifo_priority", "ran without real-time priority"},
+                {"memory_locked", "ran without locked memory"},   {"nice", "ran without its nice value"},
+                {"timer_slack_ns", "ran without precise timers"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(lacks); i++)
+                if (streq(lacks[i].request, request))
+                        return lacks[i].lack;
+        return NULL;
+}
+
+/* Each instrument of a workload's notes, with what was refused to it.
+ * @background: name of the workload; NULL for the primary one */
+static void examine_notes(json_t *notes, const char *background, struct findings *f)
+{
+        const char *name, *request;
+        json_t *instrument, *why;
+
+        json_object_foreach(notes, name, instrument)
+        {
+                const json_t *scheduling = json_object_get(instrument, "scheduling");
+
+                json_object_foreach(json_object_get(scheduling ?: instrument, "refused"), request, why)
+                {
+                        _cleanup_free_ char *sentence = NULL;
+                        const char *lack = lack_of(request);
+
+                        sentence = text_format("the %s%s%s %s%s (%s)", name, background ? " of " : "", background ?: "",
+                                               lack ?: "was refused ", lack ? "" : request,
+                                               json_is_string(why) ? json_string_value(why) : "?");
+                        if (sentence)
+                                count_weaker(f, sentence);
+                        else
+                                f->failed = true;
+                }
+        }
+}
+
 static void examine_weaker(const struct trial *trial, struct findings *f)
 {
-        json_t *sentence;
+        json_t *sentence, *background;
+        const char *name;
         size_t i;
 
         json_array_foreach(json_object_get(trial->boundary, "weaker"), i, sentence)
         {
-                const char *text = json_string_value(sentence);
-                int64_t n;
-
-                if (!text)
-                        continue;
-                n = json_integer_value(json_object_get(f->weaker, text)) + 1;
-                if (json_object_set_new(f->weaker, text, json_integer(n)) < 0)
-                        f->failed = true;
+                if (json_is_string(sentence))
+                        count_weaker(f, json_string_value(sentence));
         }
+        examine_notes(json_object_get(trial->json, "notes"), NULL, f);
+        json_object_foreach(trial->background, name, background)
+                examine_notes(json_object_get(background, "notes"), name, f);
 }
 
 static int examine_trial(struct archive *archive, const char *name, struct findings *f, struct err *err)

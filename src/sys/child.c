@@ -84,7 +84,7 @@ static int set_up(const struct child_options *options, const struct child_side *
         if (options->name)
                 prctl(PR_SET_NAME, options->name);
         if (!options->in_group)
-                setpgid(0, 0);
+                setsid(); /* a new process leads no group, so this cannot fail */
         if (options->netns) {
                 r = netns_enter(options->netns, err);
                 if (r < 0)

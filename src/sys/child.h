@@ -41,7 +41,7 @@ struct child_options {
         const int *keep_fds;       /* descriptors that the child needs; every other one from 3 up is closed in it */
         size_t n_keep_fds;
         bool keep_stdio; /* else standard input and output are /dev/null, standard error stays */
-        bool in_group;   /* stays in the parent's process group, so that ^C reaches it too; else leads one of its own */
+        bool in_group;   /* stays in the parent's process group, so that ^C reaches it too; else leads a session */
 };
 
 /* child_start - run @fn in a new process

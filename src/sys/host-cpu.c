@@ -52,13 +52,13 @@ static void put_vulnerabilities(struct facts *facts)
         facts_close(facts, &section);
 }
 
-void facts_put_cpus(struct facts *facts, const char *key, const char *file, fact_read_fn read)
+void facts_put_cpus(struct facts *facts, const char *key, const char *folder, const char *file, fact_read_fn read)
 {
         struct facts section = facts_section(facts, key);
         long n = sysconf(_SC_NPROCESSORS_CONF);
 
         for (long cpu = 0; cpu < n; cpu++) {
-                _cleanup_free_ char *path = text_format("sys/devices/system/cpu/cpu%ld/%s", cpu, file);
+                _cleanup_free_ char *path = text_format("%s/cpu%ld/%s", folder, cpu, file);
                 _cleanup_json_ json_t *value = path ? read(facts->root, path) : NULL;
                 char number[24];
 
@@ -104,11 +104,34 @@ void host_processor_facts(struct facts *facts)
         facts_put(&cpu, "n_configured", configured > 0 ? json_integer(configured) : json_null());
         facts_put(&cpu, "n_online", online > 0 ? json_integer(online) : json_null());
         facts_put(&cpu, "hypervisor", hypervisor());
-        facts_put_cpus(&cpu, "governor", "cpufreq/scaling_governor", fact_string);
-        facts_put_cpus(&cpu, "frequency_driver", "cpufreq/scaling_driver", fact_string);
-        facts_put_cpus(&cpu, "frequency_min_khz", "cpufreq/scaling_min_freq", fact_integer);
-        facts_put_cpus(&cpu, "frequency_max_khz", "cpufreq/scaling_max_freq", fact_integer);
-        facts_put_cpus(&cpu, "siblings", "topology/thread_siblings_list", fact_string);
+        facts_put_cpus(&cpu, "governor", FACTS_CPU_FOLDER, "cpufreq/scaling_governor", fact_string);
+        facts_put_cpus(&cpu, "frequency_driver", FACTS_CPU_FOLDER, "cpufreq/scaling_driver", fact_string);
+        facts_put_cpus(&cpu, "frequency_min_khz", FACTS_CPU_FOLDER, "cpufreq/scaling_min_freq", fact_integer);
+        facts_put_cpus(&cpu, "frequency_max_khz", FACTS_CPU_FOLDER, "cpufreq/scaling_max_freq", fact_integer);
+        facts_put_cpus(&cpu, "siblings", FACTS_CPU_FOLDER, "topology/thread_siblings_list", fact_string);
         put_vulnerabilities(&cpu);
         facts_close(facts, &cpu);
+}
+
+/* What takes the processor from a real-time thread: RT throttling (of all by sysctl, of a group by its cgroup), the
+ * server that gives ordinary tasks their share, and a kernel that does not preempt itself. */
+void host_scheduler_facts(struct facts *facts)
+{
+        static const struct fact_file texts[] = {
+                {"preemption", "sys/kernel/debug/sched/preempt"},
+        };
+        static const struct fact_file numbers[] = {
+                {"base_slice_ns", "sys/kernel/debug/sched/base_slice_ns"},
+                {"group_rt_period_us", "sys/fs/cgroup/cpu/cpu.rt_period_us"},
+                {"group_rt_runtime_us", "sys/fs/cgroup/cpu/cpu.rt_runtime_us"},
+        };
+        struct facts scheduler = facts_section(facts, "scheduler");
+
+        facts_put_files(&scheduler, texts, ARRAY_SIZE(texts), fact_string);
+        facts_put_files(&scheduler, numbers, ARRAY_SIZE(numbers), fact_integer);
+        facts_put_cpus(&scheduler, "fair_server_period_ns", "sys/kernel/debug/sched/fair_server", "period",
+                       fact_integer);
+        facts_put_cpus(&scheduler, "fair_server_runtime_ns", "sys/kernel/debug/sched/fair_server", "runtime",
+                       fact_integer);
+        facts_close(facts, &scheduler);
 }

@@ -37,9 +37,12 @@ struct fact_file {
 /* facts_put_files - what @read makes of each of @n files */
 void facts_put_files(struct facts *facts, const struct fact_file *files, size_t n, fact_read_fn read);
 
-/* facts_put_cpus - what @read makes of @file in each processor's folder of sysfs, as an object by the processors'
- * numbers; null where none has it */
-void facts_put_cpus(struct facts *facts, const char *key, const char *file, fact_read_fn read);
+/* Where sysfs has a folder for each processor. */
+#define FACTS_CPU_FOLDER "sys/devices/system/cpu"
+
+/* facts_put_cpus - what @read makes of @file in each processor's folder (cpu0, ...) below @folder, as an object by the
+ * processors' numbers; null where none has it */
+void facts_put_cpus(struct facts *facts, const char *key, const char *folder, const char *file, fact_read_fn read);
 
 /* fact_text - the file's bytes, NUL-terminated, which the caller frees; NULL where it cannot be read */
 char *fact_text(int root, const char *path);
@@ -52,6 +55,9 @@ json_t *fact_kilobytes(const char *meminfo, const char *name);
 
 /* host_processor_facts - the section "cpu" of the stable part */
 void host_processor_facts(struct facts *facts);
+
+/* host_scheduler_facts - the section "scheduler" of the stable part */
+void host_scheduler_facts(struct facts *facts);
 
 /* host_volatile_facts - all of the volatile part */
 void host_volatile_facts(struct facts *facts);

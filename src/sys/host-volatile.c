@@ -147,8 +147,8 @@ void host_volatile_facts(struct facts *facts)
 
         facts_put_files(facts, files, ARRAY_SIZE(files), fact_string);
         facts_put(facts, "processor_mhz", fact_field(info, "cpu MHz"));
-        facts_put_cpus(facts, "frequency_khz", "cpufreq/scaling_cur_freq", fact_integer);
-        facts_put_cpus(facts, "throttled", "thermal_throttle/core_throttle_count", fact_integer);
+        facts_put_cpus(facts, "frequency_khz", FACTS_CPU_FOLDER, "cpufreq/scaling_cur_freq", fact_integer);
+        facts_put_cpus(facts, "throttled", FACTS_CPU_FOLDER, "thermal_throttle/core_throttle_count", fact_integer);
         put_load(facts);
         put_processor_time(facts);
         put_clock(facts);

@@ -376,6 +376,7 @@ static void stable_facts(struct facts *facts)
 {
         kernel_facts(facts);
         host_processor_facts(facts);
+        host_scheduler_facts(facts);
         clock_facts(facts);
         memory_facts(facts);
         sysctl_facts(facts);

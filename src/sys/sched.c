@@ -2,9 +2,15 @@
 #include "sys/sched.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
 
 /* The affinity mask of the kernel may be longer than glibc's cpu_set_t; this many CPUs are looked at. */
 #define CPUS_MAX 8192
@@ -29,6 +35,30 @@ static int apply_cpu(int cpu)
         return r;
 }
 
+/* Gives the value to the session, too, where it is the process's own. Return: 0, also where the kernel has no such
+ * groups; an errno. */
+static int apply_nice_to_session(int nice)
+{
+        _cleanup_close_ int fd = -1;
+        char text[8];
+        int len;
+
+        if (getsid(0) != getpid())
+                return 0;
+        fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+        if (fd < 0)
+                return errno == ENOENT ? 0 : errno;
+        len = snprintf(text, sizeof(text), "%d", nice);
+        return write(fd, text, (size_t)len) < 0 ? errno : 0;
+}
+
+static int apply_nice(int nice)
+{
+        if (nice == 0)
+                return 0;
+        return setpriority(PRIO_PROCESS, 0, nice) < 0 ? errno : apply_nice_to_session(nice);
+}
+
 static int apply_fifo(int priority)
 {
         struct sched_param param = {.sched_priority = priority};
@@ -48,6 +78,7 @@ void sched_apply(const struct sched_request *request, struct sched_grant *ret)
         if (request->precise_timers && prctl(PR_SET_TIMERSLACK, 1UL) < 0)
                 grant.timer_errno = errno;
         grant.cpu_errno = apply_cpu(request->cpu);
+        grant.nice_errno = apply_nice(request->nice);
         grant.fifo_errno = apply_fifo(request->fifo_priority);
         *ret = grant;
 }
@@ -72,6 +103,7 @@ json_t *sched_grant_json(const struct sched_grant *grant)
                         json_integer(asked->cpu)) < 0 ||
             add_granted(object, refused, "fifo_priority", asked->fifo_priority != 0, grant->fifo_errno,
                         json_integer(asked->fifo_priority)) < 0 ||
+            add_granted(object, refused, "nice", asked->nice != 0, grant->nice_errno, json_integer(asked->nice)) < 0 ||
             add_granted(object, refused, "memory_locked", asked->lock_memory, grant->memory_errno, json_true()) < 0 ||
             add_granted(object, refused, "timer_slack_ns", asked->precise_timers, grant->timer_errno, json_integer(1)) <
                     0 ||

@@ -15,6 +15,7 @@
 struct sched_request {
         int cpu;             /* to run on; SCHED_CPU_ANY leaves the affinity alone */
         int fifo_priority;   /* 1 to 99 asks for SCHED_FIFO; 0 leaves the policy alone */
+        int nice;            /* -20 to 19 among ordinary processes; 0 leaves it alone */
         bool lock_memory;    /* all pages of the process, now and later */
         bool precise_timers; /* timer slack 1 ns; real-time threads have none anyway */
 };
@@ -24,18 +25,24 @@ struct sched_grant {
         struct sched_request request;
         int cpu_errno;
         int fifo_errno;
+        int nice_errno;
         int memory_errno;
         int timer_errno;
 };
 
 /* sched_apply - ask the kernel for @request, for the calling thread (memory: for its process)
  *
- * Refusals are recorded in @ret and are no error; the order is memory, timers, CPU, priority, so that nothing slow
- * happens at real-time priority.
+ * Refusals are recorded in @ret and are no error; the order is memory, timers, CPU, nice value, priority, so that
+ * nothing slow happens at real-time priority.
+ *
+ * Where the kernel groups processes by session (sched_autogroup_enabled), a nice value counts inside the session only,
+ * and sessions compete by values of their own. So a process that leads its session (child_start() makes such) gives the
+ * session the same value; any other leaves the session alone, since it is not only its own. In a cgroup of the cpu
+ * controller the value counts inside the cgroup.
  */
 void sched_apply(const struct sched_request *request, struct sched_grant *ret);
 
-/* sched_grant_json - what was asked and granted, as an object: "cpu", "fifo_priority", "memory_locked",
+/* sched_grant_json - what was asked and granted, as an object: "cpu", "fifo_priority", "nice", "memory_locked",
  * "timer_slack_ns" hold what is in force (null where it was not asked for), "refused" the names of the refused ones
  * with their errno name
  *

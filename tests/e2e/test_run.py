@@ -114,6 +114,8 @@ class Whole(Campaign):
                 continue
             valid += 1
             self.assertEqual(record["boundary"]["weaker"], [])
+            asked = record["background"]["bulk"]["notes"]["generator"]["scheduling"]
+            self.assertTrue(asked["nice"] == -20 or "nice" in asked["refused"])
             self.assertTrue(record["proof"]["before"]["holds"] and record["proof"]["after"]["holds"])
             for scrape in ["before", "during", "after"]:
                 self.assertTrue((trial / "scrapes" / f"{scrape}.prom").read_text().endswith("# EOF\n"))
@@ -285,7 +287,9 @@ class Rights(Campaign):
         done = self.ordinary(*self.TREE)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("class: provisional", done.stdout)
-        self.assertIn("802.1Q", done.stdout)  # the weaker mechanism is named
+        for weaker in ["802.1Q", "the probe ran without real-time priority (EPERM)",
+                       "the generator of bulk ran without its nice value (EACCES)"]:
+            self.assertIn(weaker, done.stdout)
         self.assertEqual(program.run("verify", self.archive()).returncode, 0)
 
     def test_missing_capability_is_named(self):

@@ -9,7 +9,7 @@
 #include "cli/option.h"
 
 struct sample {
-        bool quiet, json;
+        bool quiet, json, all;
         const char *output;
         struct option_strings set;
         int64_t rate_bps;
@@ -21,6 +21,7 @@ static const char *const families[] = {"ipv4", "ipv6", NULL};
 static const struct option options[] = {
         {"quiet", 'q', OPTION_FLAG, offsetof(struct sample, quiet), .help = "say less"},
         {"json", 'j', OPTION_FLAG, offsetof(struct sample, json), .help = "print JSON"},
+        {"all", 'a', OPTION_FLAG, offsetof(struct sample, all), .help = "all of them", .excludes = "output"},
         {"output", 'o', OPTION_STRING, offsetof(struct sample, output), "DIR", "here", .help = "where to"},
         {"set", 0, OPTION_STRINGS, offsetof(struct sample, set), "PATH=VALUE", .help = "override"},
         {"rate", 'r', OPTION_QUANTITY, offsetof(struct sample, rate_bps), "RATE", "1mbit", UNIT_RATE, 1, 1000000000,
@@ -94,6 +95,18 @@ static void test_help_is_an_outcome(void **state)
 
         assert_int_equal(PARSE(&s, &err, (char *)"--help"), 1);
         assert_int_equal(PARSE(&s, &err, (char *)"-h"), 1);
+        assert_int_equal(PARSE(&s, &err, (char *)"-aox", (char *)"-h"), 1);
+}
+
+/* What a fallback set was not given. */
+static void test_exclusion_leaves_fallbacks(void **state)
+{
+        struct sample s = {0};
+        struct err err = {0};
+
+        assert_int_equal(PARSE(&s, &err, (char *)"-aa", (char *)"--all"), 0);
+        assert_true(s.all);
+        assert_string_equal(s.output, "here");
 }
 
 static void test_errors_say_what_to_do(void **state)
@@ -109,6 +122,8 @@ static void test_errors_say_what_to_do(void **state)
                 {{"--quiet=1", NULL}, "--quiet takes no value"},
                 {{"--rate", "2gbit"}, "--rate 2gbit is out of range, expected 1bit to 1gbit"},
                 {{"--family", "ipx"}, "--family ipx is not known, expected one of: ipv4, ipv6"},
+                {{"--all", "--output=x"}, "--output and --all exclude each other"},
+                {{"-ox", "-a"}, "--output and --all exclude each other"},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -140,6 +155,7 @@ int main(void)
                 cmocka_unit_test(test_forms),
                 cmocka_unit_test(test_command_keeps_its_options),
                 cmocka_unit_test(test_help_is_an_outcome),
+                cmocka_unit_test(test_exclusion_leaves_fallbacks),
                 cmocka_unit_test(test_errors_say_what_to_do),
                 cmocka_unit_test(test_wrong_unit_names_the_option),
         };

@@ -189,6 +189,26 @@ static void test_weaker_mechanism(void **state)
         expect_reason(f, "provisional", "slices told apart by nftables (in 1 trials)");
 }
 
+/* What the kernel refused to an instrument, wherever the notes have it; what was granted is no reason. */
+static void test_refused_scheduling(void **state)
+{
+        struct fixture *f = *state;
+
+        synthetic_patch_file(f->archive, a_trial(f, "trial.json"),
+                             "{\"notes\": {\"probe\": {\"scheduling\": {\"cpu\": 0, \"refused\": "
+                             "{\"fifo_priority\": \"EPERM\"}}}, \"reflector\": {\"refused\": 7, \"scheduling\": "
+                             "{\"fifo_priority\": 51, \"refused\": {}}}, \"monitor\": {\"refused\": "
+                             "{\"memory_locked\": \"ENOMEM\", \"later\": \"EPERM\"}}, \"sink\": \"bpf\"}, "
+                             "\"background\": {\"bulk\": {\"notes\": {\"generator\": {\"scheduling\": "
+                             "{\"refused\": {\"nice\": \"EACCES\"}}}}}}}");
+        expect(f, (struct class_input){0}, CLASS_PROVISIONAL);
+        expect_reason(f, "provisional", "the probe ran without real-time priority (EPERM) (in 1 trials)");
+        expect_reason(f, "provisional", "the monitor ran without locked memory (ENOMEM)");
+        expect_reason(f, "provisional", "the monitor was refused later (EPERM)");
+        expect_reason(f, "provisional", "the generator of bulk ran without its nice value (EACCES)");
+        assert_int_equal(json_array_size(f->reasons), 4);
+}
+
 static void test_missing_samples(void **state)
 {
         struct fixture *f = *state;
@@ -257,6 +277,7 @@ int main(void)
                 TEST(test_resumed_more_than_once),
                 TEST(test_resumed_by_another_build),
                 TEST(test_weaker_mechanism),
+                TEST(test_refused_scheduling),
                 TEST(test_missing_samples),
                 TEST(test_missing_digests),
                 TEST(test_bag_faults),

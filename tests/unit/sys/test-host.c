@@ -40,6 +40,10 @@ static const struct {
         {"sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"},
         {"sys/class/thermal/thermal_zone0/temp", "45000\n"},
         {"sys/class/thermal/cooling_device0/temp", "1\n"},
+        {"sys/kernel/debug/sched/preempt", "none voluntary (full)\n"},
+        {"sys/kernel/debug/sched/fair_server/cpu0/runtime", "50000000\n"},
+        {"sys/kernel/debug/sched/fair_server/cpu0/period", "1000000000\n"},
+        {"sys/fs/cgroup/cpu/cpu.rt_runtime_us", "-1\n"},
         {"sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"},
         {"etc/os-release", "PRETTY_NAME=\"x\"\nID=debian\nVERSION_ID=\"12\"\nNOISE\n"},
 };
@@ -109,6 +113,10 @@ static void test_stable_facts(void **state)
         has_string(stable, "sysctl/net.core.default_qdisc", "fq_codel");
         has_string(stable, "sysctl/net.ipv4.tcp_rmem", "4096 131072 6291456");
         has_string(stable, "sysctl/kernel.sched_rt_runtime_us", "950000");
+        has_string(stable, "scheduler/preemption", "none voluntary (full)");
+        has_integer(stable, "scheduler/fair_server_runtime_ns/0", 50000000);
+        has_integer(stable, "scheduler/fair_server_period_ns/0", 1000000000);
+        has_integer(stable, "scheduler/group_rt_runtime_us", -1);
         has_string(stable, "process/capabilities", "000001ffffffffff");
         has_string(stable, "process/cpus_allowed", "0-1");
         has_string(stable, "os/id", "debian");
@@ -187,7 +195,7 @@ static void is_null(json_t *value, const char *path)
 /* Without any file, what comes from files is null, and nothing is made up. */
 static void test_unknown_is_null(void **state)
 {
-        static const char *const sections[] = {"memory", "sysctl", "os"};
+        static const char *const sections[] = {"memory", "scheduler", "sysctl", "os"};
         _cleanup_scratch_ struct scratch scratch = scratch_make();
         _cleanup_json_ json_t *stable = NULL, *fleeting = NULL;
 

@@ -2,15 +2,19 @@
 #include "sys/sched.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "base/macro.h"
 
 static void test_cpus(void **state)
@@ -45,17 +49,22 @@ static int apply_in_child(void)
         return faults;
 }
 
-static void test_apply(void **state)
+static void expect_no_fault(int (*fn)(void))
 {
         pid_t pid = fork();
         int status;
 
         assert_true(pid >= 0);
         if (pid == 0)
-                _exit(apply_in_child());
+                _exit(fn());
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_true(WIFEXITED(status));
         assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_apply(void **state)
+{
+        expect_no_fault(apply_in_child);
 }
 
 /* Nothing asked, nothing changed, nothing refused. */
@@ -90,10 +99,71 @@ static void test_refusal_is_recorded(void **state)
         assert_string_equal(json_string_value(json_object_get(json_object_get(json, "refused"), "cpu")), "EINVAL");
 }
 
+/* The nice value of the caller's session; 100 where the kernel does not group by session. */
+static int session_nice(void)
+{
+        _cleanup_free_ char *text = NULL;
+        const char *nice;
+        size_t len;
+
+        if (file_read(AT_FDCWD, "/proc/self/autogroup", 256, &text, &len, NULL) < 0)
+                return 100;
+        nice = strstr(text, " nice ");
+        return nice ? atoi(nice + 6) : 101;
+}
+
+static int ask_nice(int nice, struct sched_grant *ret)
+{
+        const struct sched_request request = {.cpu = SCHED_CPU_ANY, .nice = nice};
+
+        sched_apply(&request, ret);
+        return ret->nice_errno;
+}
+
+/* A value that nobody is refused, in a session of its own and in one that it does not lead. */
+static int be_nice(void)
+{
+        struct sched_grant grant;
+        int before = session_nice(), faults = 0;
+
+        faults += ask_nice(3, &grant) != 0 || getpriority(PRIO_PROCESS, 0) != 3;
+        faults += session_nice() != before;
+        if (setsid() < 0)
+                return 100;
+        faults += ask_nice(4, &grant) != 0 || getpriority(PRIO_PROCESS, 0) != 4;
+        faults += before < 100 && session_nice() != 4;
+        return faults;
+}
+
+/* Without the right to be less nice. */
+static int be_refused(void)
+{
+        const struct rlimit none = {0};
+        _cleanup_json_ json_t *json = NULL;
+        struct sched_grant grant;
+        int faults = 0;
+
+        if (setsid() < 0 || setrlimit(RLIMIT_NICE, &none) < 0 || (geteuid() == 0 && setresuid(65534, 65534, 65534) < 0))
+                return 100;
+        faults += ask_nice(-5, &grant) != EACCES || getpriority(PRIO_PROCESS, 0) != 0;
+        json = sched_grant_json(&grant);
+        if (!json)
+                return 101;
+        faults += !json_is_null(json_object_get(json, "nice"));
+        faults += !json_string_value(json_object_get(json_object_get(json, "refused"), "nice"));
+        return faults;
+}
+
+static void test_nice(void **state)
+{
+        expect_no_fault(be_nice);
+        expect_no_fault(be_refused);
+}
+
 static void test_json(void **state)
 {
         struct sched_grant grant = {
-                .request = {.cpu = 0, .fifo_priority = 50, .lock_memory = true, .precise_timers = true},
+                .request = {.cpu = 0, .fifo_priority = 50, .nice = -20, .lock_memory = true, .precise_timers = true},
                 .fifo_errno = EPERM,
         };
         _cleanup_json_ json_t *json = sched_grant_json(&grant);
@@ -102,7 +172,7 @@ static void test_json(void **state)
         assert_non_null(json);
         text = json_format_line(json);
         assert_non_null(text);
-        assert_string_equal(text, "{\"cpu\":0,\"fifo_priority\":null,\"memory_locked\":true,"
+        assert_string_equal(text, "{\"cpu\":0,\"fifo_priority\":null,\"memory_locked\":true,\"nice\":-20,"
                                   "\"refused\":{\"fifo_priority\":\"EPERM\"},\"timer_slack_ns\":1}");
 }
 
@@ -111,7 +181,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_cpus),          cmocka_unit_test(test_apply),
                 cmocka_unit_test(test_apply_nothing), cmocka_unit_test(test_refusal_is_recorded),
-                cmocka_unit_test(test_json),
+                cmocka_unit_test(test_nice),          cmocka_unit_test(test_json),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
