@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/sockdiag.h"
+
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+#include "base/span.h"
+
+#define ANSWER_BYTES ((size_t)32 * 1024) /* what the kernel fills at most in one part of an answer */
+
+#define TCP_STATES_OPEN                                                                                                \
+        (1u << TCP_ESTABLISHED | 1u << TCP_SYN_SENT | 1u << TCP_SYN_RECV | 1u << TCP_FIN_WAIT1 | 1u << TCP_FIN_WAIT2 | \
+         1u << TCP_CLOSE_WAIT | 1u << TCP_LAST_ACK | 1u << TCP_CLOSING)
+
+struct request {
+        struct nlmsghdr header;
+        struct inet_diag_req_v2 body;
+};
+
+struct dump {
+        int (*fn)(const struct ip_prefix *remote, void *userdata);
+        void *userdata;
+        int result; /* of @fn; once it is negative, what comes is only read */
+        bool is_done;
+};
+
+static struct ip_prefix remote_of(const struct inet_diag_msg *socket)
+{
+        static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+        struct ip_prefix remote = {.family = socket->idiag_family};
+        const uint8_t *octets = (const uint8_t *)socket->id.idiag_dst;
+
+        if (remote.family == AF_INET6 && memcmp(octets, mapped, sizeof(mapped)) == 0) {
+                remote.family = AF_INET;
+                octets += sizeof(mapped);
+        }
+        remote.length_bits = remote.family == AF_INET ? 32 : 128;
+        memcpy(remote.bytes, octets, remote.length_bits / 8);
+        return remote;
+}
+
+static bool is_unspecified(const struct ip_prefix *address)
+{
+        static const uint8_t zeros[16];
+
+        return memcmp(address->bytes, zeros, sizeof(zeros)) == 0;
+}
+
+/* One message of an answer. Return: 0, or the kernel's negative errno. */
+static int take_message(struct dump *dump, const struct nlmsghdr *header)
+{
+        const struct inet_diag_msg *socket = NLMSG_DATA(header);
+        const struct nlmsgerr *failure = NLMSG_DATA(header);
+        struct ip_prefix remote;
+
+        if (header->nlmsg_type == NLMSG_DONE) {
+                dump->is_done = true;
+                return 0;
+        }
+        if (header->nlmsg_type == NLMSG_ERROR)
+                return header->nlmsg_len >= NLMSG_LENGTH(sizeof(*failure)) && failure->error < 0 ? failure->error
+                                                                                                 : -EPROTO;
+        if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY || header->nlmsg_len < NLMSG_LENGTH(sizeof(*socket)))
+                return 0;
+        remote = remote_of(socket);
+        if (dump->result == 0 && !is_unspecified(&remote))
+                dump->result = MIN(dump->fn(&remote, dump->userdata), 0);
+        return 0;
+}
+
+static int dump_sockets(int fd, int family, int protocol, struct dump *dump)
+{
+        struct request request = {
+                .header = {.nlmsg_len = sizeof(request),
+                           .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                           .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+                .body = {.sdiag_family = (uint8_t)family,
+                         .sdiag_protocol = (uint8_t)protocol,
+                         .idiag_states = protocol == IPPROTO_TCP ? TCP_STATES_OPEN : UINT32_MAX},
+        };
+        _cleanup_free_ uint8_t *answer = malloc(ANSWER_BYTES);
+        int r = 0;
+
+        if (!answer)
+                return -ENOMEM;
+        if (send(fd, &request, sizeof(request), 0) < 0)
+                return -errno;
+        dump->is_done = false;
+        while (r == 0 && !dump->is_done) {
+                ssize_t len = recv(fd, answer, ANSWER_BYTES, 0);
+
+                if (len < 0)
+                        return -errno;
+                for (struct nlmsghdr *h = (void *)answer; r == 0 && NLMSG_OK(h, len); h = NLMSG_NEXT(h, len))
+                        r = take_message(dump, h);
+        }
+        return r;
+}
+
+int sockdiag_open(struct err *err)
+{
+        int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+
+        return fd < 0 ? err_set_errno(err, ERR_UNSUPPORTED, errno, "cannot ask the kernel which sockets are open") : fd;
+}
+
+int sockdiag_remotes(int fd, int (*fn)(const struct ip_prefix *remote, void *userdata), void *userdata, struct err *err)
+{
+        static const int families[] = {AF_INET, AF_INET6}, protocols[] = {IPPROTO_TCP, IPPROTO_UDP};
+        struct dump dump = {.fn = fn, .userdata = userdata};
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && dump.result == 0 && i < ARRAY_SIZE(families) * ARRAY_SIZE(protocols); i++)
+                r = dump_sockets(fd, families[i / 2], protocols[i % 2], &dump);
+        if (r == -ENOENT || r == -EOPNOTSUPP)
+                return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
+                               "this kernel does not tell which sockets are open (INET_DIAG, INET_TCP_DIAG, "
+                               "INET_UDP_DIAG)");
+        if (r < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot list the sockets of a network namespace");
+        return dump.result;
+}

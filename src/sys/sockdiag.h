@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "base/err.h"
+#include "sys/ip.h"
+
+/* Which sockets there are in a network namespace (NETLINK_SOCK_DIAG). */
+
+/* sockdiag_open - a descriptor to ask with, for the namespace of the calling thread, whoever asks later
+ *
+ * Return: a descriptor that the caller closes; a negative errno.
+ */
+int sockdiag_open(struct err *err);
+
+/* sockdiag_remotes - the far ends of all TCP and UDP sockets that have one
+ * @fd: from sockdiag_open()
+ * @fn: called for each socket, so an address comes as often as it has sockets; addresses are of full length, IPv4 where
+ *      an IPv6 socket holds one mapped. A negative return ends the calls and becomes the result
+ *
+ * A connection counts from its first packet until both ends have closed it, also when no process holds it any more; one
+ * that only waits for late packets (TIME-WAIT) does not. UDP sockets count where they are connected.
+ * Return: 0; -EOPNOTSUPP, kind unsupported, where this kernel cannot tell; another negative errno.
+ */
+int sockdiag_remotes(int fd, int (*fn)(const struct ip_prefix *remote, void *userdata), void *userdata,
+                     struct err *err);
