@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "campaign/boundary-none.h"
 #include "campaign/boundary-zones.h"
+#include "campaign/kind-bpf-verify.h"
 #include "campaign/kind-event-to-actuation.h"
 #include "campaign/kind-monitor-decision.h"
 #include "campaign/kind-stamp-probe.h"
@@ -49,6 +50,7 @@ static const struct kind workloads[] = {
         {.name = "udp-load", .table = &udp_load_table},
         {.name = "monitor-decision", .table = &monitor_decision_table, .metrics = monitor_decision_metrics},
         {.name = "event-to-actuation", .table = &event_to_actuation_table, .metrics = event_to_actuation_metrics},
+        {.name = "bpf-verify", .table = &bpf_verify_table, .metrics = bpf_verify_metrics},
 };
 
 /* What the campaign knows of each of them, in their order. One that sends packets needs zones, and its estimate and
@@ -58,6 +60,7 @@ static const struct workload_adapter {
         bool needs_zones;
         int (*estimate)(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err);
         int (*missing)(const struct node *map, struct err *err);
+        int (*check)(const struct node *map, struct err *err); /* what its table cannot see; NULL: nothing */
 } workload_adapters[] = {
         {.ops = &stamp_probe_ops, .needs_zones = true, .estimate = estimate_probe},
         {.ops = &udp_load_ops, .needs_zones = true},
@@ -65,6 +68,10 @@ static const struct workload_adapter {
         {.ops = &event_to_actuation_ops,
          .estimate = event_to_actuation_estimate,
          .missing = event_to_actuation_missing},
+        {.ops = &bpf_verify_ops,
+         .estimate = bpf_verify_estimate,
+         .missing = bpf_verify_missing,
+         .check = bpf_verify_check},
 };
 
 static_assert(ARRAY_SIZE(boundaries) == ARRAY_SIZE(boundary_adapters), "each boundary has an adapter");
@@ -174,10 +181,13 @@ static int check_places(const struct node *config, struct err *err)
 
 static int check_cell(const struct node *config, struct err *err)
 {
+        const struct node *workload = node_get(config, "workload");
         _cleanup_topology_ struct topology *topology = NULL;
         int r;
 
         r = check_places(config, err);
+        if (r >= 0 && adapter_of(workload)->check)
+                r = adapter_of(workload)->check(workload, err);
         if (r < 0 || !has_zones(config))
                 return r;
         r = topology_read(node_get(config, "boundary"), &topology, err);

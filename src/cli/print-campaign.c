@@ -212,7 +212,11 @@ static enum unit unit_of(const json_t *rule, const char *key)
         static const struct {
                 const char *name;
                 enum unit unit;
-        } units[] = {{"ppm", UNIT_RATIO}, {"ns", UNIT_DURATION}, {"ppb", UNIT_PROPORTION}, {"bps", UNIT_RATE}};
+        } units[] = {{"ppm", UNIT_RATIO},
+                     {"ns", UNIT_DURATION},
+                     {"ps", UNIT_PICOSECONDS},
+                     {"ppb", UNIT_PROPORTION},
+                     {"bps", UNIT_RATE}};
 
         for (size_t i = 0; i < ARRAY_SIZE(units); i++)
                 if (streq(string_of(rule, key), units[i].name))

@@ -14,6 +14,7 @@
 
 enum metric_unit {
         METRIC_NS,  /* a duration; may be infinite ("lost") */
+        METRIC_PS,  /* a duration of picoseconds: what a quantile is for one of many */
         METRIC_PPB, /* a proportion in parts per thousand million */
         METRIC_COUNT,
         METRIC_BPS, /* bits of layer 2 a second */
@@ -32,6 +33,7 @@ struct metric {
         enum metric_source source;
         const char *series; /* "rtt", "rtt_user", "response"; or the name of a counter */
         uint32_t ppm;       /* of a quantile */
+        const char *per;    /* of a quantile in METRIC_PS: the integer of trial.json's "counts" that it is divided by */
 };
 
 /* Pooled metrics have one value a cell, so rules can only bound them; the others have one a round and can be compared.

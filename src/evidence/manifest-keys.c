@@ -278,6 +278,7 @@ static void document_metrics(const struct kind *kind, struct text *out)
 {
         static const char *const units[] = {
                 [METRIC_NS] = "a duration",
+                [METRIC_PS] = "a duration down to picoseconds",
                 [METRIC_PPB] = "a number from 0 to 1",
                 [METRIC_COUNT] = "a whole number",
                 [METRIC_BPS] = "a rate",

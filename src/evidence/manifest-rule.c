@@ -9,10 +9,8 @@
 enum unit manifest_rule_unit(const struct manifest_rule *rule)
 {
         static const enum unit units[] = {
-                [METRIC_NS] = UNIT_DURATION,
-                [METRIC_PPB] = UNIT_PROPORTION,
-                [METRIC_COUNT] = UNIT_COUNT,
-                [METRIC_BPS] = UNIT_RATE,
+                [METRIC_NS] = UNIT_DURATION, [METRIC_PS] = UNIT_PICOSECONDS, [METRIC_PPB] = UNIT_PROPORTION,
+                [METRIC_COUNT] = UNIT_COUNT, [METRIC_BPS] = UNIT_RATE,
         };
 
         return rule->form == RULE_RATIO || rule->of.is_growth ? UNIT_RATIO : units[rule->metric->unit];

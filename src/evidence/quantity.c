@@ -15,6 +15,11 @@ struct scale {
 };
 
 static const struct scale durations[] = {{1, 0, " ns"}, {1000, 3, " us"}, {1000000, 6, " ms"}, {1000000000, 9, " s"}};
+static const struct scale picoseconds[] = {{1, 0, " ps"},
+                                           {1000, 3, " ns"},
+                                           {1000000, 6, " us"},
+                                           {1000000000, 9, " ms"},
+                                           {INT64_C(1000000000000), 12, " s"}};
 static const struct scale rates[] = {{1, 0, " bit"},
                                      {1000, 3, " kbit"},
                                      {1000000, 6, " mbit"},
@@ -43,6 +48,8 @@ char *quantity_format(enum unit unit, int64_t value, char buf[static QUANTITY_SI
         }
         if (unit == UNIT_DURATION)
                 s = pick(durations, ARRAY_SIZE(durations), value);
+        else if (unit == UNIT_PICOSECONDS)
+                s = pick(picoseconds, ARRAY_SIZE(picoseconds), value);
         else if (unit == UNIT_RATE)
                 s = pick(rates, ARRAY_SIZE(rates), value);
         else if (unit == UNIT_RATIO)

@@ -4,6 +4,8 @@
 #include "evidence/summary.h"
 #include "stats/bounds.h"
 
+#define PS_PER_NS 1000
+
 const struct summary_quantile summary_quantiles[SUMMARY_QUANTILES] = {
         {500000, "p50_ns"},
         {950000, "p95_ns"},
@@ -35,6 +37,19 @@ int summary_value_from_json(const json_t *json, int64_t *ret)
         return 0;
 }
 
+/* Nanoseconds of so many, as picoseconds of one; rounded half up. */
+static int divide(const json_t *trial, const char *count, int64_t *value)
+{
+        int64_t n = json_integer_value(json_object_get(json_object_get(trial, "counts"), count));
+
+        if (*value == BOUNDS_INFINITE)
+                return 0;
+        if (n <= 0 || *value < 0 || *value > INT64_MAX / PS_PER_NS - n)
+                return 1;
+        *value = (*value * PS_PER_NS + n / 2) / n;
+        return 0;
+}
+
 int summary_round_value(const json_t *trial, const struct metric *metric, int64_t *ret)
 {
         const json_t *from;
@@ -46,7 +61,9 @@ int summary_round_value(const json_t *trial, const struct metric *metric, int64_
         } else {
                 from = json_object_get(trial, "counts");
         }
-        return key ? summary_value_from_json(json_object_get(from, key), ret) : 1;
+        if (!key || summary_value_from_json(json_object_get(from, key), ret) > 0)
+                return 1;
+        return metric->per ? divide(trial, metric->per, ret) : 0;
 }
 
 const json_t *summary_cell(const json_t *summary, const char *name)

@@ -31,7 +31,7 @@ const char *summary_quantile_key(uint32_t ppm);
 
 /* summary_round_value - the value of a metric that is not pooled in one trial
  * @trial: an entry of a cell's `trials`
- * @ret:   the value, or BOUNDS_INFINITE
+ * @ret:   the value, or BOUNDS_INFINITE; of a METRIC_PS the quantile divided by its count, rounded half up
  *
  * Return: 0; 1 if the trial has none: too few samples, too many without stamp, or no such series or count.
  */

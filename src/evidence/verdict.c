@@ -58,6 +58,8 @@ static const char *unit_name(enum unit unit)
                 return "ns";
         case UNIT_PROPORTION:
                 return "ppb";
+        case UNIT_PICOSECONDS:
+                return "ps";
         case UNIT_RATE:
                 return "bps";
         default:
@@ -105,8 +107,11 @@ static int put_judgement(json_t *json, const struct manifest_rule *rule, const s
 
 static const char *metric_unit_name(enum metric_unit unit)
 {
-        static const char *const names[] = {
-                [METRIC_NS] = "ns", [METRIC_PPB] = "ppb", [METRIC_COUNT] = "count", [METRIC_BPS] = "bps"};
+        static const char *const names[] = {[METRIC_NS] = "ns",
+                                            [METRIC_PS] = "ps",
+                                            [METRIC_PPB] = "ppb",
+                                            [METRIC_COUNT] = "count",
+                                            [METRIC_BPS] = "bps"};
 
         return names[unit];
 }

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -273,6 +274,59 @@ class Compiled(unittest.TestCase):
                 done = program.run("bpf", "disasm", file.name)
             self.assertEqual(done.returncode, 2, length)
             self.assertNotEqual(done.stderr, "")
+
+
+class Experiment(unittest.TestCase):
+    """exp-030, from the manifest that ships, with fewer points and samples."""
+
+    TINY = "short: {rounds: 6, points: [minimal, add-1000], workload: {samples: 5, batch: 2, warmup-samples: 1}}"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.scratch = pathlib.Path(folder.name)
+        self.manifest = self.scratch / "exp-030.yaml"
+        text = (program.ROOT / "experiments" / "exp-030.yaml").read_text()
+        self.assertIn("short: {rounds: 8}", text)
+        self.manifest.write_text(text.replace("short: {rounds: 8}", self.TINY))
+
+    def test_campaign(self):
+        program.need("bpf", program.run("run", self.manifest, "--short", "--dry-run").returncode != 6)
+        done = program.run("run", self.manifest, "--short", "-o", self.scratch)
+        self.assertIn(done.returncode, [0, 3, 4], done.stdout + done.stderr)  # its verdict is the host's
+        self.assertIn("6 of 6 rounds count", done.stdout)
+        archive, = self.scratch.glob("exp-030-*")
+        verified = program.run("verify", archive)
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+
+        trial = json.loads(next((archive / "data" / "trials").glob("*-kernel-add-1000-r1/trial.json")).read_text())
+        self.assertEqual((trial["counts"]["instructions"], trial["counts"]["verifications"]), (1000, 12))
+        self.assertEqual(trial["notes"]["verifier"], "linux")
+        summary = json.loads((archive / "data" / "summary.json").read_text())
+        medians = {cell["cell"]: cell["series"]["verify"]["p50_ns"]["median"] for cell in summary["cells"]}
+        self.assertEqual(set(medians), {"assay/minimal", "assay/add-1000", "kernel/minimal", "kernel/add-1000",
+                                        "same-same/add-1000"})
+        self.assertTrue(all(value > 0 for value in medians.values()), medians)
+
+    def test_missing_right_is_named(self):
+        program.need_root()
+        self.scratch.chmod(0o777)
+        tools = self.scratch / "tools"  # a place that the other user may read
+        tools.mkdir()
+        for file in [program.ASSAY, self.manifest]:
+            shutil.copy(file, tools)
+        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", tools / "assay", "run",
+                               tools / "exp-030.yaml", "--short", "-o", self.scratch], text=True, capture_output=True,
+                              stdin=subprocess.DEVNULL, check=False)
+        self.assertEqual((done.returncode, done.stdout), (6, ""), done.stderr)
+        self.assertIn("kernel/minimal", done.stderr)
+        self.assertIn("CAP_BPF", done.stderr)
+        self.assertEqual(list(self.scratch.glob("exp-030-*")), [])
+
+    def test_unknown_program(self):
+        done = program.run("run", self.manifest, "--dry-run", "--set", "workload.program=add:2")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn('workload.program: there is no "add:2"', done.stderr)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,9 @@ static const struct {
         {UNIT_DURATION, "1ns", 1},
         {UNIT_DURATION, "60s", INT64_C(60000000000), "1min"},
         {UNIT_DURATION, "9223372036854775807ns", INT64_MAX},
+        {UNIT_PICOSECONDS, "8.2ns", 8200, "8200ps"},
+        {UNIT_PICOSECONDS, "1ps", 1},
+        {UNIT_PICOSECONDS, "2s", INT64_C(2000000000000)},
         {UNIT_BYTES, "1400B", 1400},
         {UNIT_BYTES, "1KiB", 1024},
         {UNIT_BYTES, "32MiB", 33554432},
@@ -61,6 +64,8 @@ static const struct {
          "\"9223372036854775808ns\" is too large; expected a duration such as 30s (ns, us, ms, s, min, h)"},
         {UNIT_DURATION, "1e18s", -ERANGE,
          "\"1e18s\" is too large; expected a duration such as 30s (ns, us, ms, s, min, h)"},
+        {UNIT_PICOSECONDS, "0.5ps", -EDOM, "\"0.5ps\" is not a whole number of picoseconds"},
+        {UNIT_PICOSECONDS, "5", -EINVAL, "\"5\" is not a duration such as 8.2ns (ps, ns, us, ms, s)"},
         {UNIT_BYTES, "1400b", -EINVAL, "\"1400b\" is not a size such as 1400B (B, KiB, MiB, GiB)"},
         {UNIT_BYTES, "1KB", -EINVAL, "\"1KB\" is not a size such as 1400B (B, KiB, MiB, GiB)"},
         {UNIT_PACKETS, "100", -EINVAL, "\"100\" is not a number of packets such as 100p"},
@@ -108,9 +113,9 @@ static void test_bad(void **state)
 static void test_expected(void **state)
 {
         static const char *const examples[] = {
-                [UNIT_RATE] = "500mbit",    [UNIT_DURATION] = "30s",     [UNIT_BYTES] = "1400B",
-                [UNIT_PACKETS] = "100p",    [UNIT_FREQUENCY] = "1000/s", [UNIT_RATIO] = "1.25",
-                [UNIT_PROPORTION] = "5e-4",
+                [UNIT_RATE] = "500mbit",    [UNIT_DURATION] = "30s",      [UNIT_BYTES] = "1400B",
+                [UNIT_PACKETS] = "100p",    [UNIT_FREQUENCY] = "1000/s",  [UNIT_RATIO] = "1.25",
+                [UNIT_PROPORTION] = "5e-4", [UNIT_PICOSECONDS] = "8.2ns",
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {

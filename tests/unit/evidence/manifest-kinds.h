@@ -142,10 +142,11 @@ static const struct metric test_escape_metrics[] = {
 static const struct metric test_verify_metrics[] = {
         {.name = "verify.p50", .unit = METRIC_NS, .source = METRIC_QUANTILE, .series = "verify", .ppm = 500000},
         {.name = "verify.per-instruction.p50",
-         .unit = METRIC_NS,
+         .unit = METRIC_PS,
          .source = METRIC_QUANTILE,
-         .series = "verify_per_instruction",
-         .ppm = 500000},
+         .series = "verify",
+         .ppm = 500000,
+         .per = "instructions"},
         {0},
 };
 

@@ -27,6 +27,8 @@ static void test_to_the_last_digit(void **state)
                 {UNIT_RATE, 500000000, "500 mbit"},
                 {UNIT_RATE, 1500, "1.5 kbit"},
                 {UNIT_COUNT, 1000, "1000"},
+                {UNIT_PICOSECONDS, 8213, "8.213 ns"},
+                {UNIT_PICOSECONDS, INT64_C(3000000000000), "3 s"},
                 {UNIT_DURATION, BOUNDS_INFINITE, "lost"},
                 {UNIT_RATIO, BOUNDS_INFINITE, "lost"},
         };

@@ -400,6 +400,10 @@ static void test_round_value(void **state)
         static const struct metric p98 = {.source = METRIC_QUANTILE, .series = "rtt", .ppm = 980000};
         static const struct metric other = {.source = METRIC_QUANTILE, .series = "other", .ppm = 990000};
         static const struct metric slots = {.source = METRIC_NUMBER, .series = "slots"};
+        static const struct metric per_slot = {
+                .unit = METRIC_PS, .source = METRIC_QUANTILE, .series = "rtt", .ppm = 990000, .per = "slots"};
+        static const struct metric per_other = {
+                .unit = METRIC_PS, .source = METRIC_QUANTILE, .series = "rtt", .ppm = 990000, .per = "other"};
         struct fixture *f = *state;
         _cleanup_json_ json_t *s = NULL;
         int64_t value;
@@ -414,6 +418,11 @@ static void test_round_value(void **state)
         assert_true(value == BOUNDS_INFINITE);
         assert_int_equal(summary_round_value(at(s, "cells.0.trials.0"), &slots, &value), 0);
         assert_int_equal(value, SLOTS);
+        assert_int_equal(summary_round_value(at(s, "cells.0.trials.0"), &per_slot, &value), 0);
+        assert_int_equal(value, 3125); /* 1000 ns by 320 */
+        assert_int_equal(summary_round_value(at(s, "cells.0.trials.7"), &per_slot, &value), 0);
+        assert_true(value == BOUNDS_INFINITE);
+        assert_int_equal(summary_round_value(at(s, "cells.0.trials.0"), &per_other, &value), 1);
         assert_int_equal(summary_round_value(at(s, "cells.0.trials.0"), &p999, &value), 1);
         assert_int_equal(summary_round_value(at(s, "cells.0.trials.0"), &p98, &value), 1);
         assert_int_equal(summary_round_value(at(s, "cells.0.trials.0"), &other, &value), 1);
