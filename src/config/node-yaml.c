@@ -192,7 +192,7 @@ static int reader_check_event(struct reader *r, struct fy_event *event)
 
         if (event->type == FYET_ALIAS)
                 return err_set_at(r->err, ERR_USAGE, &r->at,
-                                  "an alias (\"*name\"): aliases are not read; write it out");
+                                  "an alias (\"*name\"): aliases are not read; write it out, or quote a text");
         if (anchor || tag) {
                 position_take(&r->at, fy_token_start_mark(anchor ? anchor : tag), anchor ? 1 : 0);
                 return err_set_at(r->err, ERR_USAGE, &r->at,

@@ -97,7 +97,7 @@ struct node *node_at(const struct node *root, const char *path);
 /* node_scalar_at - the scalar at a dotted path; NULL if there is none */
 const char *node_scalar_at(const struct node *root, const char *path);
 
-/* node_kind_text - for errors: "a mapping", "a sequence", "the text \"x\"", "nothing"
+/* node_kind_text - for errors: "a mapping", "a sequence", "\"x\"", "nothing"
  * @buf: at least 64 bytes; a longer text is cut
  *
  * Return: @buf.

@@ -65,6 +65,29 @@ char *ip_prefix_format(const struct ip_prefix *prefix, char buf[static IP_TEXT_M
         return buf;
 }
 
+bool ip_prefix_contains(const struct ip_prefix *prefix, const struct ip_prefix *address)
+{
+        unsigned whole = prefix->length_bits / 8, rest = prefix->length_bits % 8;
+
+        if (prefix->family != address->family || memcmp(prefix->bytes, address->bytes, whole) != 0)
+                return false;
+        return rest == 0 || (prefix->bytes[whole] ^ address->bytes[whole]) >> (8 - rest) == 0;
+}
+
+bool ip_prefix_mask(struct ip_prefix *prefix)
+{
+        unsigned whole = prefix->length_bits / 8, rest = prefix->length_bits % 8;
+        bool was_set = false;
+
+        for (unsigned i = whole; i < width_bits(prefix->family) / 8; i++) {
+                uint8_t keep = i == whole ? (uint8_t)(0xff00 >> rest) : 0;
+
+                was_set |= (prefix->bytes[i] & ~keep) != 0;
+                prefix->bytes[i] &= keep;
+        }
+        return was_set;
+}
+
 socklen_t ip_prefix_sockaddr(const struct ip_prefix *prefix, uint16_t port, struct sockaddr_storage *ret)
 {
         struct sockaddr_in *v4 = (struct sockaddr_in *)ret;

@@ -30,6 +30,12 @@ int ip_prefix_parse(const char *text, struct ip_prefix *ret);
 /* ip_prefix_format - as ip_prefix_parse() reads it, always with the length. Return: @buf. */
 char *ip_prefix_format(const struct ip_prefix *prefix, char buf[static IP_TEXT_MAX]);
 
+/* ip_prefix_contains - whether @address (its length is not looked at) lies in the network of @prefix */
+bool ip_prefix_contains(const struct ip_prefix *prefix, const struct ip_prefix *address);
+
+/* ip_prefix_mask - clear the bits behind the length. Return: whether one was set. */
+bool ip_prefix_mask(struct ip_prefix *prefix);
+
 /* ip_prefix_sockaddr - a socket address for the address of @prefix and a port
  *
  * Return: the length to give to bind() or connect().

@@ -109,7 +109,7 @@ static const struct {
         const char *reason;
 } bad[] = {
         {"a: &x 1\nb: *x\n", 1, 4, "an anchor (\"&name\"): anchors are not read"},
-        {"a: [1]\nb: *x\n", 2, 4, "an alias (\"*name\"): aliases are not read; write it out"},
+        {"a: [1]\nb: *x\n", 2, 4, "an alias (\"*name\"): aliases are not read; write it out, or quote a text"},
         {"a: !!int 1\n", 1, 4, "a tag (\"!name\"): tags are not read"},
         {"a: !x {b: 1}\n", 1, 4, "a tag (\"!name\"): tags are not read"},
         {"%YAML 1.1\n---\na: 1\n", 1, 1, "a line that begins with \"%\": directives are not read"},
