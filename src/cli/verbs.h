@@ -9,6 +9,7 @@ extern const struct verb verb_doctor;
 extern const struct verb verb_http;
 extern const struct verb verb_list;
 extern const struct verb verb_load;
+extern const struct verb verb_policy;
 extern const struct verb verb_probe;
 extern const struct verb verb_reference;
 extern const struct verb verb_reflex;

@@ -45,6 +45,7 @@ class Help(unittest.TestCase):
             (["run", "--shrot", "exp-001"], "did you mean --short?"),
             (["run", "exp-001", "more"], "too many arguments"),
             (["run", "ex-001"], "did you mean exp-001?"),
+            (["reference", "polici"], 'unknown format "polici"; did you mean "policy"?'),
         ]:
             done = program.run(*args)
             self.assertEqual(done.returncode, 2, args)
@@ -52,8 +53,9 @@ class Help(unittest.TestCase):
             self.assertIn(message, done.stderr)
 
     def test_reference_is_the_document(self):
-        document = (program.ROOT / "docs" / "formats" / "manifest-keys.md").read_text()
-        self.assertEqual(program.run("reference").stdout, document)
+        for args, name in [((), "manifest"), (("manifest",), "manifest"), (("policy",), "policy")]:
+            document = (program.ROOT / "docs" / "formats" / f"{name}-keys.md").read_text()
+            self.assertEqual(program.run("reference", *args).stdout, document)
 
     def test_version(self):
         done = program.run("--version")
