@@ -184,7 +184,7 @@ const struct verb verb_policy_check = {
         .name = "check",
         .arguments = "FILE...",
         .summary = "say whether policies are valid, and what they say",
-        .description = "Reads each FILE as `assay exec` would, and prints what it says: its rules, limits and digest.\n"
+        .description = "Reads each FILE and prints what it says: its rules, limits and digest.\n"
                        "Rules that come to nothing, because something else denies all of it, are named.",
         .min_args = 1,
         .max_args = -1,
