@@ -37,11 +37,11 @@ class Policy(unittest.TestCase):
         done = program.run("policy", "explain", path, "https://pypi.org/")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout.splitlines()[:3], [
-            "tcp pypi.org:443: allowed", f"  rule  allow[1], {path}:5", "  why   it allows pypi.org, tcp, port 443"])
+            "tcp pypi.org:443: allowed", f"  rule  allow[1], {path}:6", "  why   it allows pypi.org, tcp, port 443"])
         done = program.run("policy", "explain", path, "http://pypi.org/")
         self.assertEqual(done.returncode, 3)
-        self.assertIn(f"rule  default deny, {path}:2", done.stdout)
-        self.assertIn("the nearest, allow[1] in line 5, is for pypi.org, tcp, port 443", done.stdout)
+        self.assertIn(f"rule  default deny, {path}:3", done.stdout)
+        self.assertIn("the nearest, allow[1] in line 6, is for pypi.org, tcp, port 443", done.stdout)
         code, result = program.run_json("policy", "explain", self.example("one-origin"), "example.org:443")
         self.assertEqual((code, result["outcome"], result["looked_up"]), (4, "pending", True))
 
@@ -51,7 +51,7 @@ class Policy(unittest.TestCase):
             done = program.run("policy", "explain", path, "wiki.corp.example:443", "--address", address)
             self.assertEqual(done.returncode, code, done.stdout)
         done = program.run("policy", "explain", path, "tcp://127.0.0.1:5432")
-        self.assertEqual((done.returncode, done.stdout.splitlines()[1]), (0, f"  rule  localhost, {path}:4"))
+        self.assertEqual((done.returncode, done.stdout.splitlines()[1]), (0, f"  rule  localhost, {path}:5"))
 
     def test_several_files_narrow(self):
         wide = self.write('allow: {host: "*", port: any}\nlimits: {total: {connections: 5}}\n', "wide.yaml")
