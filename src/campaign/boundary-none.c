@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "campaign/enclosure.h"
+
 static const struct key keys[] = {{0}};
 
 const struct key_table boundary_none_table = {
@@ -15,12 +17,13 @@ const struct key_table boundary_none_table = {
 
 static int none_up(const struct node *config, struct boundary **ret, struct err *err)
 {
-        struct boundary *b = calloc(1, sizeof(*b));
+        struct enclosure *e = calloc(1, sizeof(*e));
 
-        if (!b)
+        if (!e)
                 return err_set_nomem(err);
-        b->ops = &boundary_none_ops;
-        *ret = b;
+        e->base.ops = &boundary_none_ops;
+        e->stage = (struct stage)STAGE_INIT;
+        *ret = &e->base;
         return 0;
 }
 
@@ -44,6 +47,8 @@ static json_t *none_describe(const struct boundary *b)
 
 static void none_down(struct boundary *b)
 {
+        if (b)
+                stage_down(&enclosure_of(b)->stage);
         free(b);
 }
 

@@ -209,7 +209,7 @@ static void bpf_verify_free(struct workload *w)
         free(v);
 }
 
-static int build(struct workload *w, const struct node *config, struct err *err)
+static int build(struct workload *w, struct boundary *b, const struct node *config, struct err *err)
 {
         struct bpf_verify *v = bpf_verify_of(w);
         const struct program *program;
@@ -245,7 +245,7 @@ static const struct local_work work = {
 static int bpf_verify_prepare(struct boundary *b, const char *name, const struct node *config, struct workload **ret,
                               struct err *err)
 {
-        return local_new(&work, config, ret, err);
+        return local_new(&work, b, config, ret, err);
 }
 
 static int bpf_verify_collect(struct workload *w, struct sample_writer *out, struct workload_result *ret,

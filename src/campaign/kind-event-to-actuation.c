@@ -131,7 +131,7 @@ static struct sched_request on_cpu(int64_t cpu)
                                       .precise_timers = true};
 }
 
-static int build(struct workload *w, const struct node *config, struct err *err)
+static int build(struct workload *w, struct boundary *b, const struct node *config, struct err *err)
 {
         struct event_to_actuation *e = event_to_actuation_of(w);
         struct reaction_options options;
@@ -164,7 +164,7 @@ static const struct local_work work = {
 static int event_to_actuation_prepare(struct boundary *b, const char *name, const struct node *config,
                                       struct workload **ret, struct err *err)
 {
-        return local_new(&work, config, ret, err);
+        return local_new(&work, b, config, ret, err);
 }
 
 /* An event that was never made is a missed slot; one without an output is lost. */

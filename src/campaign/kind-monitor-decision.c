@@ -133,7 +133,7 @@ static void monitor_decision_free(struct workload *w)
         free(d);
 }
 
-static int build(struct workload *w, const struct node *config, struct err *err)
+static int build(struct workload *w, struct boundary *b, const struct node *config, struct err *err)
 {
         struct monitor_decision *d = monitor_decision_of(w);
         int r;
@@ -164,7 +164,7 @@ static const struct local_work work = {
 static int monitor_decision_prepare(struct boundary *b, const char *name, const struct node *config,
                                     struct workload **ret, struct err *err)
 {
-        return local_new(&work, config, ret, err);
+        return local_new(&work, b, config, ret, err);
 }
 
 static int monitor_decision_collect(struct workload *w, struct sample_writer *out, struct workload_result *ret,

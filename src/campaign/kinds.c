@@ -5,13 +5,18 @@
 
 #include "base/clock.h"
 #include "campaign/boundary-none.h"
+#include "campaign/boundary-ordinary-proxy.h"
+#include "campaign/boundary-wrapper.h"
 #include "campaign/boundary-zones.h"
 #include "campaign/kind-bpf-verify.h"
+#include "campaign/kind-command.h"
 #include "campaign/kind-event-to-actuation.h"
+#include "campaign/kind-http.h"
 #include "campaign/kind-monitor-decision.h"
 #include "campaign/kind-stamp-probe.h"
 #include "campaign/kind-udp-load.h"
 #include "campaign/traffic.h"
+#include "sys/capability.h"
 #include "testbed/topology.h"
 
 /* Set-up, proofs and collection of a trial, beside its warm-up and duration; measured with `assay run exp-000 --short`.
@@ -38,12 +43,35 @@ static int estimate_probe(const struct node *map, int64_t *ret_ns, int64_t *ret_
         return r;
 }
 
+/* Where a workload runs. */
+enum place {
+        PLACE_HOST = 1,  /* for itself, on this host */
+        PLACE_ZONES = 2, /* sends packets between zones */
+        PLACE_STAGE = 4, /* a command in an enclosure (campaign/enclosure.h) */
+};
+
 static const struct kind boundaries[] = {
         {.name = "zones", .table = &topology_keys},
         {.name = "none", .table = &boundary_none_table},
+        {.name = "wrapper", .table = &boundary_wrapper_table},
+        {.name = "ordinary-proxy", .table = &boundary_ordinary_proxy_table},
 };
 
-static const struct boundary_ops *const boundary_adapters[] = {&boundary_zones_ops, &boundary_none_ops};
+/* What the campaign knows of each of them, in their order. */
+static const struct boundary_adapter {
+        const struct boundary_ops *ops;
+        unsigned places;                                            /* enum place: what can run in it */
+        int (*missing)(const struct node *config, struct err *err); /* NULL: it needs nothing */
+        bool (*has_network)(const struct node *boundary);           /* of a stage; NULL: it has */
+} boundary_adapters[] = {
+        {.ops = &boundary_zones_ops, .places = PLACE_ZONES, .missing = boundary_zones_missing},
+        {.ops = &boundary_none_ops, .places = PLACE_HOST | PLACE_STAGE},
+        {.ops = &boundary_wrapper_ops,
+         .places = PLACE_STAGE,
+         .missing = boundary_wrapper_missing,
+         .has_network = boundary_wrapper_has_network},
+        {.ops = &boundary_ordinary_proxy_ops, .places = PLACE_STAGE, .missing = boundary_ordinary_proxy_missing},
+};
 
 static const struct kind workloads[] = {
         {.name = "stamp-probe", .table = &stamp_probe_table, .metrics = stamp_probe_metrics},
@@ -51,37 +79,64 @@ static const struct kind workloads[] = {
         {.name = "monitor-decision", .table = &monitor_decision_table, .metrics = monitor_decision_metrics},
         {.name = "event-to-actuation", .table = &event_to_actuation_table, .metrics = event_to_actuation_metrics},
         {.name = "bpf-verify", .table = &bpf_verify_table, .metrics = bpf_verify_metrics},
+        {.name = "http", .table = &http_table, .metrics = http_metrics},
+        {.name = "command", .table = &command_table, .metrics = command_metrics},
 };
 
-/* What the campaign knows of each of them, in their order. One that sends packets needs zones, and its estimate and
- * what it wants of the host are the traffic's. */
+/* As above. Of one that sends packets, what it wants of the host is the traffic's. */
 static const struct workload_adapter {
         const struct workload_ops *ops;
-        bool needs_zones;
+        enum place place;
+        bool needs_network; /* of a stage */
         int (*estimate)(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err);
         int (*missing)(const struct node *map, struct err *err);
         int (*check)(const struct node *map, struct err *err); /* what its table cannot see; NULL: nothing */
 } workload_adapters[] = {
-        {.ops = &stamp_probe_ops, .needs_zones = true, .estimate = estimate_probe},
-        {.ops = &udp_load_ops, .needs_zones = true},
-        {.ops = &monitor_decision_ops, .estimate = monitor_decision_estimate, .missing = monitor_decision_missing},
+        {.ops = &stamp_probe_ops, .place = PLACE_ZONES, .estimate = estimate_probe},
+        {.ops = &udp_load_ops, .place = PLACE_ZONES},
+        {.ops = &monitor_decision_ops,
+         .place = PLACE_HOST,
+         .estimate = monitor_decision_estimate,
+         .missing = monitor_decision_missing},
         {.ops = &event_to_actuation_ops,
+         .place = PLACE_HOST,
          .estimate = event_to_actuation_estimate,
          .missing = event_to_actuation_missing},
         {.ops = &bpf_verify_ops,
+         .place = PLACE_HOST,
          .estimate = bpf_verify_estimate,
          .missing = bpf_verify_missing,
          .check = bpf_verify_check},
+        {.ops = &http_ops,
+         .place = PLACE_STAGE,
+         .needs_network = true,
+         .estimate = http_estimate,
+         .missing = http_missing},
+        {.ops = &command_ops,
+         .place = PLACE_STAGE,
+         .estimate = command_estimate,
+         .missing = command_missing,
+         .check = command_check},
 };
 
 static_assert(ARRAY_SIZE(boundaries) == ARRAY_SIZE(boundary_adapters), "each boundary has an adapter");
 static_assert(ARRAY_SIZE(workloads) == ARRAY_SIZE(workload_adapters), "each workload has an adapter");
 
+static const struct boundary_adapter *boundary_adapter_of(const struct node *config)
+{
+        const char *kind = node_scalar_at(config, "boundary.kind");
+
+        for (size_t i = 0; kind && i < ARRAY_SIZE(boundaries); i++)
+                if (streq(boundaries[i].name, kind))
+                        return &boundary_adapters[i];
+        return NULL;
+}
+
 const struct boundary_ops *kinds_boundary(const char *kind)
 {
         for (size_t i = 0; i < ARRAY_SIZE(boundaries); i++)
                 if (streq(boundaries[i].name, kind))
-                        return boundary_adapters[i];
+                        return boundary_adapters[i].ops;
         return NULL;
 }
 
@@ -105,7 +160,7 @@ const struct workload_ops *kinds_workload(const char *kind)
 
 static bool has_zones(const struct node *config)
 {
-        return kinds_boundary(node_scalar_at(config, "boundary.kind")) == &boundary_zones_ops;
+        return boundary_adapter_of(config)->places == PLACE_ZONES;
 }
 
 /* What the zones have to carry of one workload; a probe is traffic too. */
@@ -154,15 +209,20 @@ static int check_traffic(const struct topology *topology, const struct node *con
         return r < 0 ? r : topology_check_flows(topology, flows, n, err);
 }
 
-/* Packets need zones, and nothing else of ours runs in them. */
+/* Packets need zones, a command an enclosure, and a client a network in it. */
 static int check_place(const struct node *config, const struct node *map, const char *where, struct err *err)
 {
+        const struct boundary_adapter *boundary = boundary_adapter_of(config);
+        const struct workload_adapter *workload = adapter_of(map);
         const struct node *kind = node_get(map, "kind");
 
-        if (adapter_of(map)->needs_zones == has_zones(config))
-                return 0;
-        return err_set_at(err, ERR_USAGE, &kind->position, "%s: %s does not run in the boundary %s", where,
-                          node_scalar_at(map, "kind"), node_scalar_at(config, "boundary.kind"));
+        if (!(boundary->places & workload->place))
+                return err_set_at(err, ERR_USAGE, &kind->position, "%s: %s does not run in the boundary %s", where,
+                                  node_scalar_at(map, "kind"), node_scalar_at(config, "boundary.kind"));
+        if (workload->needs_network && boundary->has_network && !boundary->has_network(node_get(config, "boundary")))
+                return err_set_at(err, ERR_USAGE, &kind->position, "%s: %s needs a network, and this boundary has none",
+                                  where, node_scalar_at(map, "kind"));
+        return 0;
 }
 
 static int check_places(const struct node *config, struct err *err)
@@ -222,13 +282,26 @@ const struct kinds *kinds_all(void)
         return &all;
 }
 
+/* What a stage is made of. */
+static int stage_missing(struct err *err)
+{
+        int r = capability_require("netns", err);
+
+        return r < 0 ? r : capability_require("veth", err);
+}
+
 int kinds_missing(const struct node *config, struct err *err)
 {
+        const struct boundary_adapter *boundary = boundary_adapter_of(config);
         const struct node *workload = node_get(config, "workload");
-        int r;
+        const struct workload_adapter *adapter = adapter_of(workload);
+        int r = 0;
 
-        if (!has_zones(config))
-                return adapter_of(workload)->missing(workload, err);
-        r = boundary_zones_missing(config, err);
-        return r < 0 ? r : traffic_missing(config, err);
+        if (boundary->missing)
+                r = boundary->missing(config, err);
+        if (r >= 0 && adapter->place == PLACE_STAGE)
+                r = stage_missing(err);
+        if (r >= 0)
+                r = adapter->place == PLACE_ZONES ? traffic_missing(config, err) : adapter->missing(workload, err);
+        return r;
 }

@@ -28,7 +28,7 @@ static int run(struct child_side *side, void *userdata)
 
 static int fork_process(struct local *local, struct err *err)
 {
-        const struct child_options options = {.name = local->work->name};
+        const struct child_options options = {.name = local->work->name, .netns = local->netns};
         int r;
 
         local->failure = mmap(NULL, sizeof(*local->failure), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -44,7 +44,8 @@ static int fork_process(struct local *local, struct err *err)
         return r;
 }
 
-int local_new(const struct local_work *work, const struct node *config, struct workload **ret, struct err *err)
+int local_new(const struct local_work *work, struct boundary *b, const struct node *config, struct workload **ret,
+              struct err *err)
 {
         struct local *local = calloc(1, work->size);
         int r;
@@ -54,7 +55,7 @@ int local_new(const struct local_work *work, const struct node *config, struct w
         local->base.ops = work->ops;
         local->work = work;
         local->child = (struct child)CHILD_INIT;
-        r = work->build(&local->base, config, err);
+        r = work->build(&local->base, b, config, err);
         if (r >= 0)
                 r = fork_process(local, err);
         if (r < 0) {

@@ -12,7 +12,8 @@ struct local {
         struct workload base;
         const struct local_work *work;
         struct child child;
-        struct err *failure; /* shared: why running failed */
+        const struct netns *netns; /* that its process runs in; build() may set it. NULL: the caller's */
+        struct err *failure;       /* shared: why running failed */
 };
 
 struct local_work {
@@ -21,7 +22,7 @@ struct local_work {
         const struct workload_ops *ops; /* its free() begins with local_done() */
 
         /* read the keys, make the memory that is shared */
-        int (*build)(struct workload *w, const struct node *config, struct err *err);
+        int (*build)(struct workload *w, struct boundary *b, const struct node *config, struct err *err);
 
         /* in the process: what can fail, then the work itself, from @start_ns on */
         int (*open)(struct workload *w, struct err *err);
@@ -30,7 +31,8 @@ struct local_work {
 
 /* local_new - build a workload, fork its process and wait until that is open. Return: 0; a negative errno, the
  * process's own where it had one. */
-int local_new(const struct local_work *work, const struct node *config, struct workload **ret, struct err *err);
+int local_new(const struct local_work *work, struct boundary *b, const struct node *config, struct workload **ret,
+              struct err *err);
 
 /* local_start, local_event_fd, local_stop - as workload_ops wants them; stop waits until the process ended by itself */
 int local_start(struct workload *w, int64_t start_ns, struct err *err);

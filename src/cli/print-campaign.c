@@ -79,14 +79,18 @@ static void add_over_rounds(const json_t *value, struct table *table)
                 table_add(table, "");
 }
 
-/* The series to show of a cell: the one asked for, else rtt, else the first that is none of the probe's. */
+/* The series to show of a cell: the one asked for, else what a probe or a client is for, else the first other one. */
 static const char *pick_series(const json_t *all, const char *wanted)
 {
+        static const char *const usual[] = {"rtt", "request"};
         const char *name;
         json_t *series;
 
-        if (wanted || json_object_get(all, "rtt"))
-                return wanted ? wanted : "rtt";
+        if (wanted)
+                return wanted;
+        for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
+                if (json_object_get(all, usual[i]))
+                        return usual[i];
         json_object_foreach((json_t *)all, name, series)
         {
                 if (!streq(name, "lateness"))
@@ -109,15 +113,26 @@ static void add_loss(const json_t *cell, struct table *table)
         table_addf(table, "at most %s", quantity_format(UNIT_PROPORTION, integer_of(loss, "upper_ppb"), upper));
 }
 
+static void add_rate(struct table *table, const json_t *load, const char *key)
+{
+        char rate[48];
+
+        if (load)
+                table_addf(table, "%s mbit", number_format_scaled(integer_of(load, key), 1000000, 1, rate));
+        else
+                table_add(table, "");
+}
+
 static void add_cells(struct text *out, const json_t *summary, const char *wanted)
 {
-        static const char *const head[] = {"cell", "series", "rounds", "p50", "", "p95", "", "p99", "", "lost", ""};
+        static const char *const head[] = {"cell", "series", "rounds", "p50",  "", "p95",
+                                           "",     "p99",    "",       "lost", "", "throughput"};
         static const char *const quantiles[] = {"p50_ns", "p95_ns", "p99_ns"};
         _cleanup_table_ struct table table;
         json_t *cell;
         size_t i;
 
-        table_init(&table, "llrrlrlrlrl");
+        table_init(&table, "llrrlrlrlrlr");
         for (size_t h = 0; h < ARRAY_SIZE(head); h++)
                 table_add(&table, head[h]);
         json_array_foreach(json_object_get(summary, "cells"), i, cell)
@@ -132,19 +147,10 @@ static void add_cells(struct text *out, const json_t *summary, const char *wante
                 for (size_t q = 0; q < ARRAY_SIZE(quantiles); q++)
                         add_over_rounds(json_object_get(series, quantiles[q]), &table);
                 add_loss(cell, &table);
+                add_rate(&table, json_object_get(json_object_get(cell, "counts"), "throughput_bps"), "median");
         }
         text_add(out, "Median over rounds, with one-sided 95% bounds of it; lost packets of all valid trials\n");
         table_render(&table, 2, out);
-}
-
-static void add_rate(struct table *table, const json_t *load, const char *key)
-{
-        char rate[48];
-
-        if (load)
-                table_addf(table, "%s mbit", number_format_scaled(integer_of(load, key), 1000000, 1, rate));
-        else
-                table_add(table, "");
 }
 
 static void add_lateness(struct table *table, const json_t *cell, const char *quantile)
@@ -178,6 +184,21 @@ static void add_load(struct table *table, const json_t *cell, const char *name, 
         table_addf(table, "%" PRId64, integer_of(pooled, "missed"));
         table_addf(table, "%" PRId64, integer_of(pooled, "reordered"));
         table_addf(table, "%" PRId64, integer_of(pooled, "duplicates"));
+}
+
+/* Whether a cell has a schedule to keep, or a background. */
+static bool has_loads(const json_t *summary)
+{
+        json_t *cell;
+        size_t i;
+
+        json_array_foreach(json_object_get(summary, "cells"), i, cell)
+        {
+                if (json_object_size(json_object_get(cell, "background")) > 0 ||
+                    json_object_get(json_object_get(cell, "series"), "lateness"))
+                        return true;
+        }
+        return false;
 }
 
 /* What was offered and got through, and whether the schedule was kept. */
@@ -386,7 +407,8 @@ void print_campaign_text(struct text *out, const char *archive, const char *seri
                          const json_t *verdict)
 {
         add_cells(out, summary, series);
-        add_loads(out, summary);
+        if (has_loads(summary))
+                add_loads(out, summary);
         add_campaign(out, summary, verdict);
         add_left_out(out, summary, verdict);
         add_controls(out, verdict);

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "campaign/boundary-wrapper.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "campaign/enclosure.h"
+
+#define PROVE_NS (10 * NSEC_PER_SEC)
+
+struct keys {
+        int program, network;
+};
+
+enum { NETWORK_HOST, NETWORK_NONE };
+
+static const char *const programs[] = {"bwrap", NULL};
+static const char *const networks[] = {"host", "none", NULL};
+
+static const struct key keys[] = {
+        {.name = "program",
+         .type = KEY_CHOICE,
+         .offset = offsetof(struct keys, program),
+         .is_required = true,
+         .choices = programs,
+         .help = "What runs the command: bubblewrap, with all namespaces of its own and the host's files to read."},
+        {.name = "network",
+         .type = KEY_CHOICE,
+         .offset = offsetof(struct keys, network),
+         .fallback = "host",
+         .choices = networks,
+         .help = "Whether the command shares the network, or has a namespace of its own with nothing in it."},
+        {},
+};
+
+const struct key_table boundary_wrapper_table = {
+        .name = "wrapper",
+        .help = "A program of others that runs a command in namespaces, as a peer.",
+        .size = sizeof(struct keys),
+        .has_kind = true,
+        .keys = keys,
+};
+
+struct wrapper {
+        struct enclosure base;
+        struct keys keys;
+};
+
+static struct wrapper *wrapper_of(struct boundary *b)
+{
+        return (struct wrapper *)b; /* the first member's first member */
+}
+
+static int read_keys(const struct node *config, struct keys *ret, struct err *err)
+{
+        return key_table_read(&boundary_wrapper_table, node_get(config, "boundary"), "boundary", ret, err);
+}
+
+static int wrap(struct enclosure *e, struct command_line *line, struct err *err)
+{
+        static const char *const words[] = {
+                "bwrap",  "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev",
+                "--proc", "/proc"};
+        _cleanup_command_line_ struct command_line inner = *line;
+
+        *line = (struct command_line){0};
+        for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+                command_line_add(line, "%s", words[i]);
+        if (wrapper_of(&e->base)->keys.network == NETWORK_HOST)
+                command_line_add(line, "--share-net");
+        command_line_add(line, "--");
+        command_line_append(line, &inner);
+        return 0;
+}
+
+static void wrapper_down(struct boundary *b)
+{
+        struct wrapper *w = wrapper_of(b);
+
+        if (!w)
+                return;
+        stage_down(&w->base.stage);
+        key_table_done(&boundary_wrapper_table, &w->keys);
+        free(w);
+}
+
+static int wrapper_up(const struct node *config, struct boundary **ret, struct err *err)
+{
+        struct wrapper *w = calloc(1, sizeof(*w));
+        int r;
+
+        if (!w)
+                return err_set_nomem(err);
+        w->base = (struct enclosure){.base.ops = &boundary_wrapper_ops, .stage = STAGE_INIT, .wrap = wrap};
+        r = read_keys(config, &w->keys, err);
+        if (r >= 0)
+                r = enclosure_stage(&w->base, err);
+        if (r < 0) {
+                wrapper_down(&w->base.base);
+                return r;
+        }
+        *ret = &w->base.base;
+        return 0;
+}
+
+/* The namespaces of a command inside, one link a line. */
+static int look_inside(struct wrapper *w, char **ret, struct err *err)
+{
+        struct command command = COMMAND_INIT;
+        _cleanup_command_line_ struct command_line line = {0};
+        int r, code = 0;
+        size_t len;
+
+        command_line_add(&line, "readlink");
+        command_line_add(&line, "/proc/self/ns/mnt");
+        command_line_add(&line, "/proc/self/ns/pid");
+        command_line_add(&line, "/proc/self/ns/net");
+        r = enclosure_wrap(&w->base, &line, err);
+        if (r >= 0)
+                r = command_prepare(programs[w->keys.program], &w->base.stage.netns, &line, &command, err);
+        if (r >= 0)
+                r = child_go(&command.child, 0, err);
+        if (r >= 0)
+                r = command_wait(&command, PROVE_NS, &code, err);
+        if (r >= 0 && code != 0) {
+                char complaint[400];
+
+                command_complaint(&command, complaint, sizeof(complaint));
+                r = err_set(err, ERR_ENVIRONMENT, EIO, "%s exited with status %d: %s", programs[w->keys.program], code,
+                            complaint);
+        }
+        if (r >= 0)
+                r = command_output(&command, 4096, ret, &len, err);
+        command_done(&command);
+        return r;
+}
+
+/* Return: whether the namespace @text names, of @kind, is another one than ours. */
+static bool is_apart(const char *kind, const char *text)
+{
+        char path[64], ours[64];
+        ssize_t n;
+
+        snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+        n = readlink(path, ours, sizeof(ours) - 1);
+        if (n < 0)
+                return false;
+        ours[n] = '\0';
+        return strncmp(text, kind, strlen(kind)) == 0 && strcmp(text, ours) != 0;
+}
+
+/* That a command inside sees namespaces of its own, and shares the stage's network only where it is to. */
+static int wrapper_prove(struct boundary *b, struct proof *ret, struct err *err)
+{
+        struct wrapper *w = wrapper_of(b);
+        _cleanup_free_ char *text = NULL;
+        char net[64] = "", *mnt, *pid, *rest = NULL;
+        uint64_t stage = 0;
+        bool shares;
+        int r;
+
+        *ret = (struct proof){0};
+        r = look_inside(w, &text, err);
+        if (r < 0)
+                return r;
+        mnt = strtok_r(text, "\n", &rest);
+        pid = mnt ? strtok_r(NULL, "\n", &rest) : NULL;
+        snprintf(net, sizeof(net), "%s", pid && rest ? strsep(&rest, "\n") : "");
+        (void)netns_inode(&w->base.stage.netns, &stage);
+        shares = stage > 0 && strstr(net, "net:[") == net && strtoull(net + strlen("net:["), NULL, 10) == stage;
+        ret->holds = pid && is_apart("mnt", mnt) && is_apart("pid", pid) && shares == (w->keys.network == NETWORK_HOST);
+        if (!ret->holds)
+                snprintf(ret->reason, sizeof(ret->reason),
+                         "a command inside %s does not see the namespaces that it should", programs[w->keys.program]);
+        ret->evidence = json_pack("{s:s, s:b}", "program", programs[w->keys.program], "shares_network", shares);
+        return ret->evidence ? 0 : err_set_nomem(err);
+}
+
+static int wrapper_observe(struct boundary *b, struct text *out, struct err *err)
+{
+        text_add(out, "# EOF\n");
+        return 0;
+}
+
+static json_t *wrapper_describe(const struct boundary *b)
+{
+        const struct wrapper *w = (const struct wrapper *)b;
+
+        return json_pack("{s:s, s:s, s:s, s:[]}", "isolation", "wrapper", "program", programs[w->keys.program],
+                         "network", networks[w->keys.network], "weaker");
+}
+
+const struct boundary_ops boundary_wrapper_ops = {
+        .up = wrapper_up,
+        .prove = wrapper_prove,
+        .observe = wrapper_observe,
+        .describe = wrapper_describe,
+        .down = wrapper_down,
+};
+
+int boundary_wrapper_missing(const struct node *config, struct err *err)
+{
+        struct keys k = {0};
+        char path[PATH_MAX];
+        int r = read_keys(config, &k, err);
+
+        if (r >= 0)
+                r = command_find(programs[k.program], path, sizeof(path), err);
+        key_table_done(&boundary_wrapper_table, &k);
+        return r;
+}
+
+bool boundary_wrapper_has_network(const struct node *boundary)
+{
+        const char *network = node_scalar_at(boundary, "network");
+
+        return !network || streq(network, networks[NETWORK_HOST]);
+}

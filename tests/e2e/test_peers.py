@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns of HTTP requests and commands: natively, in a wrapper, through an ordinary proxy; and what is missing or goes
+wrong there."""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import program
+
+HTTP = program.ROOT / "tests" / "cases" / "campaigns" / "http.yaml"
+
+
+def samples(trial):
+    text = subprocess.run(["zstd", "-dcq", str(trial / "samples.csv.zst")], text=True, capture_output=True, check=True)
+    head, *rows = [line.split(",") for line in text.stdout.splitlines()]
+    return head, rows
+
+
+class Peers(unittest.TestCase):
+    def setUp(self):
+        program.need_root()
+        for name in ("bwrap", "haproxy"):
+            program.need(name, shutil.which(name) is not None)
+        self.before = program.host_state()
+        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="assay-e2e-"))
+        self.addCleanup(shutil.rmtree, self.scratch, ignore_errors=True)
+
+    def tearDown(self):
+        program.assert_unchanged(self, self.before)
+
+    def run_one(self, *changes):
+        """Run the manifest, or one in which texts are replaced by others."""
+        text = HTTP.read_text()
+        for old, new in changes:
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        manifest = self.scratch / "http.yaml"
+        manifest.write_text(text)
+        done = program.run("run", manifest, "-o", self.scratch)
+        found = [p for p in self.scratch.iterdir() if p.name.startswith("http-")]
+        return done, found[0] if found else None
+
+    def trials(self, archive, cell):
+        found = sorted((archive / "data" / "trials").glob(f"*-{cell}-r*"))
+        self.assertGreaterEqual(len(found), 6)
+        return [(path, json.loads((path / "trial.json").read_text())) for path in found]
+
+    def test_whole(self):
+        done, archive = self.run_one()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("wrapper/small", done.stdout)
+        verified = program.run("verify", archive)
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+        for cell in ("native-small", "wrapper-small"):
+            for path, trial in self.trials(archive, cell):
+                self.assertTrue(trial["valid"], trial["reason"])
+                counts = trial["counts"]
+                self.assertEqual((counts["slots"], counts["completed"], counts["connections"]), (18, 16, 16))
+                self.assertEqual(counts["body_bytes"], 16 * 3000)
+                self.assertEqual(trial["notes"]["origin_counts"]["requests"], 18)
+                head, rows = samples(path)
+                self.assertEqual(head, ["slot", "request_ns", "first_byte_ns", "connect_ns"])
+                self.assertEqual([int(row[0]) for row in rows], list(range(18)))
+                for row in rows:
+                    self.assertTrue(0 < int(row[3]) <= int(row[2]) <= int(row[1]), row)
+        self.assertTrue(trial["proof"]["before"]["evidence"]["shares_network"])
+        events = b"".join(b"data: %05d\n\n" % i for i in range(3))
+        for path, trial in self.trials(archive, "proxy-stream"):
+            self.assertEqual(trial["boundary"]["proxy"], "haproxy")
+            self.assertEqual(trial["notes"]["client"]["sha256"], hashlib.sha256(events).hexdigest())
+            for row in samples(path)[1]:
+                self.assertGreaterEqual(int(row[1]), 2000000)  # the third event is due then
+        for path, trial in self.trials(archive, "apart-start"):
+            self.assertFalse(trial["proof"]["before"]["evidence"]["shares_network"])
+            self.assertGreater(trial["notes"]["spawn_p50_ns"], 0)
+            for row in samples(path)[1]:
+                self.assertGreater(int(row[1]), trial["notes"]["spawn_p50_ns"])
+
+    def test_program_is_missing(self):
+        """A PATH with bwrap and without haproxy."""
+        folder = self.scratch / "bin"
+        folder.mkdir()
+        for name in ("bwrap", "true", "readlink"):
+            (folder / name).symlink_to(shutil.which(name))
+        env = {"PATH": str(folder)}
+        done = program.run("run", HTTP, "-o", self.scratch / "out", env=env)
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn("proxy/stream cannot run on this host: the program haproxy is not installed", done.stderr)
+        self.assertFalse((self.scratch / "out").exists())
+        code, plan = program.run_json("run", HTTP, "--dry-run", "--skip-missing", env=env)
+        self.assertEqual(code, 0)
+        self.assertNotIn("proxy/stream", {trial["cell"] for trial in plan["trials"]})
+
+    def test_failures_are_counted_and_named(self):
+        """Requests that take longer than they may, and a command that fails."""
+        done, archive = self.run_one(("every: 1ms", "every: 300ms, timeout: 1ms"), ('["true"]', '["sh", "-c", "exit 3"]'))
+        self.assertEqual(done.returncode, 3)
+        for path, trial in self.trials(archive, "proxy-stream"):
+            self.assertEqual(trial["notes"]["failures"][0]["cause"], "no response in time")
+            self.assertEqual((trial["counts"]["failed"], trial["counts"]["completed"]), (5, 0))
+            self.assertEqual({row[1] for row in samples(path)[1]}, {""})
+        for path, trial in self.trials(archive, "apart-start"):
+            self.assertEqual((trial["counts"]["failed"], trial["notes"]["first_failure"]), (5, "run 0 ended with status 3: "))
+            self.assertEqual({row[1] for row in samples(path)[1]}, {""})
+        self.assertIn("failed of proxy/stream at most 0", done.stdout)
+        self.assertEqual(program.run("verify", archive).returncode, 0)
+
+    def test_proxy_cannot_start(self):
+        """What it says for itself is the reason of the trial."""
+        folder = self.scratch / "bin"
+        folder.mkdir()
+        (folder / "haproxy").write_text("#!/bin/sh\necho no license today >&2\nexit 1\n")
+        (folder / "haproxy").chmod(0o755)
+        done = program.run("run", HTTP, "-o", self.scratch, env={"PATH": f"{folder}:{os.environ['PATH']}"})
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("haproxy ended: no license today", done.stdout + done.stderr)
+
+    def test_wrong_places(self):
+        for change, message in [
+            (("wrapper: {boundary: {kind: wrapper, program: bwrap}}",
+              "wrapper: {boundary: {kind: wrapper, program: bwrap, network: none}}"), "this boundary has none"),
+            (("{kind: wrapper, program: bwrap}", "{kind: wrapper, program: bwarp}"), "is not bwrap"),
+            (("{kind: wrapper, program: bwrap}", "{kind: wrapper}"), "program"),
+            (("{kind: command, argv: [\"true\"], runs: 5, warmup: 1}", "{kind: monitor-decision}"),
+             "does not run in the boundary wrapper"),
+            (("argv: [\"true\"]", "argv: []"), "names no program"),
+            (("origin-cpu: 0", "origin-cpu: 1000"), "processor 1000"),
+        ]:
+            done, archive = self.run_one(change)
+            self.assertIn(done.returncode, (2, 6), change)
+            self.assertIn(message, done.stderr)
+            self.assertIsNone(archive)
+
+
+if __name__ == "__main__":
+    program.main()
