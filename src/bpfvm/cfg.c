@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/carve.h"
 #include "base/macro.h"
 #include "bpfvm/profile.h"
 
@@ -14,19 +15,43 @@ struct frame {
 
 enum colour { WHITE, GREY, BLACK }; /* not met, on the path, done */
 
+/* What only the searches need. */
+struct scratch {
+        uint8_t *colours;
+        struct frame *stack;
+        uint32_t *levels;
+};
+
 void cfg_free(struct cfg *cfg)
 {
-        if (!cfg)
-                return;
-        free(cfg->blocks);
-        free(cfg->block_of);
-        free(cfg->preds);
-        free(cfg->order);
-        free(cfg->back_edges);
-        free(cfg->subs);
-        free(cfg->calls);
-        free(cfg->sub_order);
-        free(cfg);
+        free(cfg); /* its arrays lie behind it */
+}
+
+/* Where the arrays of a graph are; a call of this one is in one of its blocks. */
+static size_t place(struct cfg *cfg, uint32_t n_insns, uint32_t n_blocks, uint32_t n_calls, void *memory)
+{
+        size_t used = 0;
+
+        (void)carve(memory, &used, 1, sizeof(*cfg));
+        cfg->blocks = carve(memory, &used, n_blocks, sizeof(*cfg->blocks));
+        cfg->block_of = carve(memory, &used, n_insns, sizeof(*cfg->block_of));
+        cfg->preds = carve(memory, &used, 2 * (size_t)n_blocks, sizeof(*cfg->preds));
+        cfg->order = carve(memory, &used, n_blocks, sizeof(*cfg->order));
+        cfg->subs = carve(memory, &used, cfg->n_subs, sizeof(*cfg->subs));
+        cfg->calls = carve(memory, &used, n_calls, sizeof(*cfg->calls));
+        cfg->sub_order = carve(memory, &used, cfg->n_subs, sizeof(*cfg->sub_order));
+        cfg->back_edges = carve(memory, &used, 2 * (size_t)n_blocks, sizeof(*cfg->back_edges));
+        return used;
+}
+
+static size_t place_scratch(struct scratch *s, uint32_t n_subs, uint32_t n_blocks, void *memory)
+{
+        size_t used = 0;
+
+        s->colours = carve(memory, &used, n_blocks + n_subs, sizeof(*s->colours));
+        s->stack = carve(memory, &used, MAX(n_blocks, n_subs), sizeof(*s->stack));
+        s->levels = carve(memory, &used, n_subs, sizeof(*s->levels));
+        return used;
 }
 
 static bool ends_block(const struct insn *insn)
@@ -35,25 +60,34 @@ static bool ends_block(const struct insn *insn)
                insn->kind == INSN_CALL_LOCAL;
 }
 
-/* Which slots a block begins at. Targets are instructions of the program (decode.c), jumps stay in their function. */
-static uint32_t mark_starts(const struct program *program, uint8_t *starts)
+static uint32_t mark(uint8_t *starts, uint32_t slot)
 {
-        uint32_t n = 0;
+        uint32_t is_new = !starts[slot];
+
+        starts[slot] = 1;
+        return is_new;
+}
+
+/* Which slots a block begins at, and how many there are. Targets are instructions of the program (decode.c), jumps stay
+ * in their function. */
+static uint32_t mark_starts(const struct program *program, uint8_t *starts, uint32_t *ret_calls)
+{
+        uint32_t n = 0, calls = 0;
 
         for (uint32_t s = 0; s < program->n_subs; s++)
-                starts[program->subs[s].start] = 1;
+                n += mark(starts, program->subs[s].start);
         for (uint32_t i = 0; i < program->n_insns; i++) {
                 const struct insn *insn = &program->insns[i];
 
                 if (!ends_block(insn))
                         continue;
+                calls += insn->kind == INSN_CALL_LOCAL;
                 if (i + 1 < program->n_insns)
-                        starts[i + 1] = 1;
+                        n += mark(starts, i + 1);
                 if (insn->kind == INSN_JUMP || insn->kind == INSN_BRANCH)
-                        starts[insn->target] = 1;
+                        n += mark(starts, insn->target);
         }
-        for (uint32_t i = 0; i < program->n_insns; i++)
-                n += starts[i];
+        *ret_calls = calls;
         return n;
 }
 
@@ -101,13 +135,9 @@ static int connect_blocks(const struct program *program, struct cfg *cfg, struct
         return 0;
 }
 
-static int list_preds(struct cfg *cfg, struct err *err)
+static void list_preds(struct cfg *cfg)
 {
         uint32_t first = 0;
-
-        cfg->preds = calloc(cfg->n_edges + 1, sizeof(*cfg->preds));
-        if (!cfg->preds)
-                return err_set_nomem(err);
 
         for (uint32_t b = 0; b < cfg->n_blocks; b++) {
                 cfg->blocks[b].first_pred = first;
@@ -120,7 +150,6 @@ static int list_preds(struct cfg *cfg, struct err *err)
                                 struct cfg_block *to = &cfg->blocks[cfg->blocks[b].next[e]];
                                 cfg->preds[to->first_pred + to->n_preds++] = b;
                         }
-        return 0;
 }
 
 /* Depth first from a subprogram's entry, the jump before the fall-through, so that in reverse post-order the
@@ -157,16 +186,10 @@ static uint32_t search_blocks(struct cfg *cfg, uint32_t entry, uint32_t last, ui
         return last;
 }
 
-static int order_blocks(const struct program *program, struct cfg *cfg, struct fault *fault, struct err *err)
+static int order_blocks(const struct program *program, struct cfg *cfg, const struct scratch *scratch,
+                        struct fault *fault)
 {
-        _cleanup_free_ uint8_t *colours = calloc(cfg->n_blocks, 1);
-        _cleanup_free_ struct frame *stack = calloc(cfg->n_blocks, sizeof(*stack));
         uint32_t first = 0;
-
-        cfg->order = calloc(cfg->n_blocks, sizeof(*cfg->order));
-        cfg->back_edges = calloc(cfg->n_edges + 1, sizeof(*cfg->back_edges));
-        if (!colours || !stack || !cfg->order || !cfg->back_edges)
-                return err_set_nomem(err);
 
         for (uint32_t s = 0; s < cfg->n_subs; s++) {
                 struct cfg_sub *sub = &cfg->subs[s];
@@ -175,10 +198,10 @@ static int order_blocks(const struct program *program, struct cfg *cfg, struct f
                 sub->n_blocks = cfg->block_of[program->subs[s].end - 1] - sub->entry + 1;
                 sub->first_rank = first;
                 first += sub->n_blocks;
-                if (search_blocks(cfg, sub->entry, first, colours, stack) == sub->first_rank)
+                if (search_blocks(cfg, sub->entry, first, scratch->colours, scratch->stack) == sub->first_rank)
                         continue;
                 for (uint32_t b = sub->entry; b < sub->entry + sub->n_blocks; b++)
-                        if (colours[b] == WHITE)
+                        if (scratch->colours[b] == WHITE)
                                 return fault_set(fault, FAULT_UNREACHABLE, cfg->blocks[b].start,
                                                  "no path leads here from slot %" PRIu32
                                                  ", where its function starts; remove it or jump to it",
@@ -187,26 +210,23 @@ static int order_blocks(const struct program *program, struct cfg *cfg, struct f
         return 0;
 }
 
-static int list_calls(const struct program *program, struct cfg *cfg, struct err *err)
+/* Calls end blocks, and blocks are in the order of their functions. */
+static void list_calls(const struct program *program, struct cfg *cfg)
 {
-        for (uint32_t i = 0; i < program->n_insns; i++)
-                cfg->n_calls += program->insns[i].kind == INSN_CALL_LOCAL;
-
-        cfg->calls = calloc(cfg->n_calls + 1, sizeof(*cfg->calls));
-        if (!cfg->calls)
-                return err_set_nomem(err);
-
-        cfg->n_calls = 0;
         for (uint32_t s = 0; s < cfg->n_subs; s++) {
-                cfg->subs[s].first_call = cfg->n_calls;
-                for (uint32_t i = program->subs[s].start; i < program->subs[s].end; i++)
-                        if (program->insns[i].kind == INSN_CALL_LOCAL)
+                struct cfg_sub *sub = &cfg->subs[s];
+
+                sub->first_call = cfg->n_calls;
+                for (uint32_t b = sub->entry; b < sub->entry + sub->n_blocks; b++) {
+                        const struct insn *last = &program->insns[cfg->blocks[b].last];
+
+                        if (last->kind == INSN_CALL_LOCAL)
                                 cfg->calls[cfg->n_calls++] =
-                                        (struct cfg_call){.slot = i,
-                                                          .callee = program_sub_at(program, program->insns[i].target)};
-                cfg->subs[s].n_calls = cfg->n_calls - cfg->subs[s].first_call;
+                                        (struct cfg_call){.slot = cfg->blocks[b].last,
+                                                          .callee = program_sub_at(program, last->target)};
+                }
+                sub->n_calls = cfg->n_calls - sub->first_call;
         }
-        return 0;
 }
 
 /* Depth first over who calls whom, from the program's entry: callees come before their callers. */
@@ -266,56 +286,66 @@ static int check_depth(struct cfg *cfg, uint32_t *levels, struct fault *fault)
         return 0;
 }
 
-static int order_subs(const struct program *program, struct cfg *cfg, struct fault *fault, struct err *err)
+static int order_subs(const struct program *program, struct cfg *cfg, const struct scratch *scratch,
+                      struct fault *fault)
 {
-        _cleanup_free_ uint8_t *colours = calloc(cfg->n_subs, 1);
-        _cleanup_free_ struct frame *stack = calloc(cfg->n_subs, sizeof(*stack));
-        _cleanup_free_ uint32_t *levels = calloc(cfg->n_subs, sizeof(*levels));
-        int r;
+        uint8_t *colours = scratch->colours + cfg->n_blocks;
+        int r = search_calls(cfg, colours, scratch->stack, fault);
 
-        cfg->sub_order = calloc(cfg->n_subs, sizeof(*cfg->sub_order));
-        if (!colours || !stack || !levels || !cfg->sub_order)
-                return err_set_nomem(err);
-
-        r = search_calls(cfg, colours, stack, fault);
         if (r)
                 return r;
         for (uint32_t s = 0; s < cfg->n_subs; s++)
                 if (colours[s] == WHITE)
                         return fault_set(fault, FAULT_UNREACHABLE, program->subs[s].start,
                                          "no call that can be reached leads to this function; remove it");
-        return check_depth(cfg, levels, fault);
+        return check_depth(cfg, scratch->levels, fault);
+}
+
+/* The graph's memory, with the blocks in it. */
+static int start(const struct program *program, struct cfg **ret, struct err *err)
+{
+        _cleanup_free_ uint8_t *starts = carve_alloc(program->n_insns);
+        struct cfg sizes = {.n_subs = program->n_subs}, *cfg;
+        uint32_t n_blocks, n_calls;
+
+        if (!starts)
+                return err_set_nomem(err);
+        n_blocks = mark_starts(program, starts, &n_calls);
+        cfg = carve_alloc(place(&sizes, program->n_insns, n_blocks, n_calls, NULL));
+        if (!cfg)
+                return err_set_nomem(err);
+        cfg->n_subs = program->n_subs;
+        place(cfg, program->n_insns, n_blocks, n_calls, cfg);
+        number_blocks(program, starts, cfg);
+        *ret = cfg;
+        return 0;
 }
 
 int cfg_build(const struct program *program, struct cfg **ret, struct fault *fault, struct err *err)
 {
-        _cleanup_free_ uint8_t *starts = calloc(program->n_insns + 1, 1);
-        _cleanup_cfg_ struct cfg *cfg = calloc(1, sizeof(*cfg));
-        int r;
+        _cleanup_cfg_ struct cfg *cfg = NULL;
+        _cleanup_free_ void *memory = NULL;
+        struct scratch scratch;
+        int r = start(program, &cfg, err);
 
-        if (!starts || !cfg)
+        if (r < 0)
+                return r;
+        memory = carve_alloc(place_scratch(&scratch, cfg->n_subs, cfg->n_blocks, NULL));
+        if (!memory)
                 return err_set_nomem(err);
+        place_scratch(&scratch, cfg->n_subs, cfg->n_blocks, memory);
 
-        cfg->n_subs = program->n_subs;
-        cfg->blocks = calloc(mark_starts(program, starts), sizeof(*cfg->blocks));
-        cfg->block_of = calloc(program->n_insns, sizeof(*cfg->block_of));
-        cfg->subs = calloc(cfg->n_subs, sizeof(*cfg->subs));
-        if (!cfg->blocks || !cfg->block_of || !cfg->subs)
-                return err_set_nomem(err);
-
-        number_blocks(program, starts, cfg);
         r = connect_blocks(program, cfg, fault);
-        if (r == 0)
-                r = list_preds(cfg, err);
-        if (r == 0)
-                r = order_blocks(program, cfg, fault, err);
-        if (r == 0)
-                r = list_calls(program, cfg, err);
-        if (r == 0)
-                r = order_subs(program, cfg, fault, err);
         if (r)
                 return r;
-
+        list_preds(cfg);
+        r = order_blocks(program, cfg, &scratch, fault);
+        if (r)
+                return r;
+        list_calls(program, cfg);
+        r = order_subs(program, cfg, &scratch, fault);
+        if (r)
+                return r;
         *ret = TAKE_PTR(cfg);
         return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/carve.h"
 #include "base/macro.h"
 #include "bpfvm/decode.h"
 #include "bpfvm/profile.h"
@@ -17,7 +18,7 @@ struct object_block {
 
 struct object *object_new(void)
 {
-        return calloc(1, sizeof(struct object));
+        return carve_alloc(sizeof(struct object));
 }
 
 void *object_keep(struct object *object, const void *data, size_t len)
@@ -86,7 +87,7 @@ static int program_split(struct program *program, bool has_calls, struct err *er
                         n += starts[i];
         }
 
-        program->subs = calloc(n, sizeof(*program->subs));
+        program->subs = carve_alloc(n * sizeof(*program->subs));
         if (!program->subs)
                 return err_set_nomem(err);
         program->n_subs = 1;
@@ -179,8 +180,8 @@ static int copy_maps(struct object *object, const struct map_def *maps, uint32_t
                 return fault_set(fault, FAULT_MAP, FAULT_NO_SLOT, "%" PRIu32 " maps; at most %d are allowed", n,
                                  PROFILE_MAPS_MAX);
 
-        object->maps = calloc(n + 1, sizeof(*object->maps));
-        if (!object->maps)
+        object->maps = n > 0 ? calloc(n, sizeof(*object->maps)) : NULL;
+        if (n > 0 && !object->maps)
                 return err_set_nomem(err);
         for (uint32_t i = 0; i < n; i++) {
                 struct map_def *map = &object->maps[i];
@@ -210,10 +211,10 @@ int object_of_slots(struct span slots, const char *name, const struct map_def *m
         if (r)
                 return r;
 
-        object->programs = calloc(1, sizeof(*object->programs));
+        object->programs = carve_alloc(sizeof(*object->programs));
         if (!object->programs)
                 return err_set_nomem(err);
-        program = object->programs[0] = calloc(1, sizeof(*program));
+        program = object->programs[0] = carve_alloc(sizeof(*program));
         if (!program)
                 return err_set_nomem(err);
         object->n_programs = 1;

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/carve.h"
 #include "base/macro.h"
 #include "bpfvm/verifier-internal.h"
 
@@ -77,7 +78,7 @@ static struct work work_of(const struct verifier *v, const struct work *subs, ui
 
 static int check_work(struct verifier *v)
 {
-        _cleanup_free_ struct work *subs = calloc(v->cfg->n_subs, sizeof(*subs));
+        _cleanup_free_ struct work *subs = carve_alloc(v->cfg->n_subs * sizeof(*subs));
         const struct work *all;
 
         if (!subs)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/carve.h"
 #include "base/macro.h"
 #include "bpfvm/verifier-internal.h"
 
@@ -32,8 +33,8 @@ static void verifier_done(struct verifier *v)
 static int allocate(struct verifier *v)
 {
         size_t blocks = v->cfg->n_blocks, subs = v->cfg->n_subs;
-        char *memory = calloc(1, blocks * (sizeof(*v->points) + sizeof(*v->costs) + sizeof(*v->live)) +
-                                         subs * sizeof(*v->sub_bytes));
+        char *memory = carve_alloc(blocks * (sizeof(*v->points) + sizeof(*v->costs) + sizeof(*v->live)) +
+                                   subs * sizeof(*v->sub_bytes));
 
         if (!memory)
                 return err_set_nomem(v->err);
