@@ -219,63 +219,83 @@ const struct policy_rule *policy_conditional_rule(const struct policy *policy, c
 
 /* ---- JSON ---- */
 
+/* @array with @value, which is taken; NULL, and nothing left of either, where memory ran out now or before. */
+static json_t *appended(json_t *array, json_t *value)
+{
+        if (json_array_append_new(array, value) == 0)
+                return array;
+        json_decref(array);
+        return NULL;
+}
+
 static json_t *ports_json(const struct port_set *set)
 {
         json_t *ports = json_array();
 
         for (size_t i = 0; i < set->n; i++)
-                json_array_append_new(ports, json_pack("[i, i]", set->ranges[i].first, set->ranges[i].last));
+                ports = appended(ports, json_pack("[i, i]", set->ranges[i].first, set->ranges[i].last));
         return ports;
+}
+
+static json_t *transports_json(unsigned mask)
+{
+        json_t *transports = json_array();
+
+        for (unsigned t = 0; t < N_TRANSPORTS; t++)
+                if (mask & 1u << t)
+                        transports = appended(transports, json_string(transport_names[t]));
+        return transports;
 }
 
 static json_t *rule_json(const struct policy_rule *rule)
 {
         _cleanup_text_ struct text where = {0};
-        json_t *json, *transports = json_array();
+        const char *says = rule->sni ? rule->sni : rule->http_host;
+        json_t *json;
 
         add_where(rule, &where);
-        for (unsigned t = 0; t < N_TRANSPORTS; t++)
-                if (rule->transports & 1u << t)
-                        json_array_append_new(transports, json_string(transport_names[t]));
-        json = json_pack("{s:s?, s:o, s:o, s:i}", rule->match == POLICY_MATCH_ADDRESS ? "address" : "host", where.data,
-                         "ports", ports_json(&rule->ports), "transports", transports, "line", (int)rule->at.line);
-        if (json && rule->sni)
-                json_object_set_new(json, "sni", json_string(rule->sni));
-        if (json && rule->http_host)
-                json_object_set_new(json, "http_host", json_string(rule->http_host));
+        json = json_pack("{s:s, s:o, s:o, s:i}", rule->match == POLICY_MATCH_ADDRESS ? "address" : "host",
+                         where.failed ? NULL : where.data, "ports", ports_json(&rule->ports), "transports",
+                         transports_json(rule->transports), "line", (int)rule->at.line);
+        if (json && says && json_object_set_new(json, rule->sni ? "sni" : "http_host", json_string(says)) < 0) {
+                json_decref(json);
+                return NULL;
+        }
         return json;
 }
 
-static void add_limit(json_t *json, const char *key, uint64_t limit)
+static json_t *limit_json(uint64_t limit)
 {
-        json_object_set_new(json, key, limit ? json_integer((json_int_t)limit) : json_null());
+        return limit ? json_integer((json_int_t)limit) : json_null();
 }
 
 static json_t *limits_json(const struct policy_limits *limits)
 {
-        json_t *json = json_object();
+        return json_pack("{s:o, s:o, s:o, s:o}", "rate_bps", limit_json(limits->rate_bps), "bytes",
+                         limit_json(limits->bytes), "connections", limit_json(limits->connections),
+                         "new_connections_hz", limit_json(limits->new_connections_hz));
+}
 
-        add_limit(json, "rate_bps", limits->rate_bps);
-        add_limit(json, "bytes", limits->bytes);
-        add_limit(json, "connections", limits->connections);
-        add_limit(json, "new_connections_hz", limits->new_connections_hz);
-        return json;
+static json_t *rules_json(const struct policy_layer *layer, bool is_deny)
+{
+        json_t *rules = json_array();
+
+        for (size_t i = 0; i < layer->n_rules; i++)
+                if (layer->rules[i].is_deny == is_deny)
+                        rules = appended(rules, rule_json(&layer->rules[i]));
+        return rules;
 }
 
 static json_t *layer_json(const struct policy_layer *layer)
 {
-        json_t *allow = json_array(), *deny = json_array();
         _cleanup_text_ struct text path = {0};
         char digest[DIGEST_HEX_SIZE];
 
         text_add_visible(&path, layer->path, strlen(layer->path));
-
-        for (size_t i = 0; i < layer->n_rules; i++)
-                json_array_append_new(layer->rules[i].is_deny ? deny : allow, rule_json(&layer->rules[i]));
-        return json_pack("{s:s, s:s, s:b, s:s, s:o, s:o, s:o}", "file", path.data ? path.data : "", "sha256",
+        return json_pack("{s:s, s:s, s:b, s:s, s:o, s:o, s:o}", "file", path.failed ? NULL : path.data, "sha256",
                          digest_format(&layer->digest, digest), "deny_all", layer->is_deny_all, "private_addresses",
                          layer->allows_private ? "allow" : "deny", "localhost", ports_json(&layer->localhost), "allow",
-                         allow, "deny", deny);
+                         rules_json(layer, false), "deny", rules_json(layer, true));
 }
 
 json_t *policy_to_json(const struct policy *policy)
@@ -283,7 +303,7 @@ json_t *policy_to_json(const struct policy *policy)
         json_t *layers = json_array();
 
         for (size_t i = 0; i < policy->n_layers; i++)
-                json_array_append_new(layers, layer_json(policy->layers[i]));
+                layers = appended(layers, layer_json(policy->layers[i]));
         return json_pack("{s:o, s:{s:o, s:o}}", "layers", layers, "limits", "total", limits_json(&policy->total),
                          "per_target", limits_json(&policy->per_target));
 }
