@@ -20,6 +20,13 @@
                 _a > _b ? _a : _b;                                                                                     \
         })
 
+/* The structure of type @type whose member @member is at @pointer. */
+#define CONTAINER_OF(pointer, type, member)                                                                            \
+        ({                                                                                                             \
+                typeof(((type *)0)->member) *_member = (pointer);                                                      \
+                (type *)(void *)((char *)_member - offsetof(type, member));                                            \
+        })
+
 #define _printf_(fmt, args) __attribute__((format(printf, fmt, args)))
 
 static inline int streq(const char *a, const char *b)

@@ -59,13 +59,13 @@ static int help_verb(const char *path, const struct verb *v)
         return print_text(&t);
 }
 
-static int complain(const char *path, const struct err *err)
+static int complain(const char *path, const struct verb *v, const struct err *err)
 {
         char message[1400];
 
         err_format(err, message, sizeof(message));
         fprintf(stderr, "%s: %s\n", path, message);
-        return err_exit_code(err->kind == ERR_NONE ? ERR_BUG : err->kind);
+        return v->failure_code ? v->failure_code : err_exit_code(err->kind == ERR_NONE ? ERR_BUG : err->kind);
 }
 
 static int unknown_verb(const char *path, const struct verb *const *list, const char *name)
@@ -103,7 +103,7 @@ static int verb_run(const char *path, const struct verb *v, int argc, char **arg
         if (r == 0)
                 r = v->run(options, argc, argv, &err);
         if (r < 0)
-                return complain(path, &err);
+                return complain(path, v, &err);
         if (fflush(stdout) != 0 || ferror(stdout)) {
                 fprintf(stderr, "%s: cannot write the result to standard output: %s\n", path, strerror(errno));
                 return 1;

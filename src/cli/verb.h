@@ -14,6 +14,7 @@ struct verb {
         const char *description; /* what --help says under the usage line; may have several lines */
         int min_args, max_args;  /* max -1: any number */
         bool is_command;         /* the arguments are a command: options end at the first of them */
+        int failure_code;        /* exit code for each of its own errors, wrong usage included; 0: by kind */
         const struct option *options;
         size_t options_size;
         const struct verb *const *verbs; /* sub-verbs, ended by NULL */

@@ -6,6 +6,7 @@
 /* One declaration a file verb-*.c; verbs.c lists them in the order of --help. */
 extern const struct verb verb_bpf;
 extern const struct verb verb_doctor;
+extern const struct verb verb_exec;
 extern const struct verb verb_http;
 extern const struct verb verb_list;
 extern const struct verb verb_load;

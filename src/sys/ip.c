@@ -202,8 +202,15 @@ static int add_nexthop(struct rtnl_route *route, int index, const struct ip_pref
         return 0;
 }
 
-int ip_route_add(struct netlink *nl, int index, const struct ip_prefix *destination, const struct ip_prefix *gateway,
-                 const struct ip_prefix *source, struct err *err)
+/* What kinds of route differ in. */
+struct route_kind {
+        uint8_t type, scope;
+        uint32_t table;
+};
+
+static int add_route(struct netlink *nl, int index, const struct ip_prefix *destination,
+                     const struct ip_prefix *gateway, const struct ip_prefix *source, const struct route_kind *kind,
+                     struct err *err)
 {
         _cleanup_rtnl_route_ struct rtnl_route *route = rtnl_route_alloc();
         _cleanup_nl_addr_ struct nl_addr *dst = build_addr(destination), *src = source ? build_addr(source) : NULL;
@@ -218,17 +225,49 @@ int ip_route_add(struct netlink *nl, int index, const struct ip_prefix *destinat
         r = rtnl_route_set_dst(route, dst);
         if (r == 0 && src)
                 r = rtnl_route_set_pref_src(route, src);
+        if (r == 0)
+                r = rtnl_route_set_type(route, kind->type);
         if (r < 0)
                 return netlink_build_failed(r, what, err);
-        rtnl_route_set_table(route, RT_TABLE_MAIN);
+        rtnl_route_set_table(route, kind->table);
         rtnl_route_set_protocol(route, RTPROT_STATIC);
-        rtnl_route_set_scope(route, gateway || destination->family == AF_INET6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK);
-        if (add_nexthop(route, index, gateway) < 0)
+        rtnl_route_set_scope(route, kind->scope);
+        if (index > 0 && add_nexthop(route, index, gateway) < 0)
                 return err_set_nomem(err);
         r = rtnl_route_build_add_request(route, NLM_F_CREATE | NLM_F_EXCL, &msg);
         if (r < 0)
                 return netlink_build_failed(r, what, err);
         return netlink_request(nl, msg, what, err);
+}
+
+int ip_route_add(struct netlink *nl, int index, const struct ip_prefix *destination, const struct ip_prefix *gateway,
+                 const struct ip_prefix *source, struct err *err)
+{
+        const struct route_kind kind = {
+                .type = RTN_UNICAST,
+                .scope = gateway || destination->family == AF_INET6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
+                .table = RT_TABLE_MAIN,
+        };
+
+        return add_route(nl, index, destination, gateway, source, &kind, err);
+}
+
+int ip_route_add_local(struct netlink *nl, int index, const struct ip_prefix *destination, struct err *err)
+{
+        const struct route_kind kind = {
+                .type = RTN_LOCAL,
+                .scope = destination->family == AF_INET6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_HOST,
+                .table = RT_TABLE_LOCAL,
+        };
+
+        return add_route(nl, index, destination, NULL, NULL, &kind, err);
+}
+
+int ip_route_prohibit(struct netlink *nl, const struct ip_prefix *destination, struct err *err)
+{
+        const struct route_kind kind = {.type = RTN_PROHIBIT, .scope = RT_SCOPE_UNIVERSE, .table = RT_TABLE_MAIN};
+
+        return add_route(nl, 0, destination, NULL, NULL, &kind, err);
 }
 
 int ip_neighbour_add(struct netlink *nl, int index, const struct ip_prefix *address, const uint8_t mac[LINK_ALEN],

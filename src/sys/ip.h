@@ -65,6 +65,16 @@ int ip_address_wait(struct netlink *nl, const struct ip_prefix *address, int64_t
 int ip_route_add(struct netlink *nl, int index, const struct ip_prefix *destination, const struct ip_prefix *gateway,
                  const struct ip_prefix *source, struct err *err);
 
+/* ip_route_add_local - take packets to any address of @destination in, on link @index (usually lo), as if it were an
+ * address of this host's; with length 0: to every address there is
+ *
+ * Return: as ip_route_add().
+ */
+int ip_route_add_local(struct netlink *nl, int index, const struct ip_prefix *destination, struct err *err);
+
+/* ip_route_prohibit - refuse whatever is sent to @destination with EACCES. Return: as ip_route_add(). */
+int ip_route_prohibit(struct netlink *nl, const struct ip_prefix *destination, struct err *err);
+
 /* ip_neighbour_add - tell for good which MAC an address on link @index has, so that nobody asks on the link */
 int ip_neighbour_add(struct netlink *nl, int index, const struct ip_prefix *address, const uint8_t mac[LINK_ALEN],
                      struct err *err);

@@ -22,23 +22,38 @@ static int write_map(const char *path, const char *text, struct err *err)
         return r < 0 ? err_set_errno(err, ERR_UNSUPPORTED, -r, "cannot write %s", path) : 0;
 }
 
-int userns_enter(struct err *err)
+int userns_map_self(uid_t inner_uid, gid_t inner_gid, uid_t outer_uid, gid_t outer_gid, struct err *err)
 {
-        char uid_map[32], gid_map[32];
-        int signal = 0, r;
+        char uid_map[64], gid_map[64];
+        int r;
 
-        snprintf(uid_map, sizeof(uid_map), "0 %u 1", (unsigned)geteuid());
-        snprintf(gid_map, sizeof(gid_map), "0 %u 1", (unsigned)getegid());
-        prctl(PR_GET_PDEATHSIG, &signal);
-        if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
-                return err_set_errno(err, ERR_UNSUPPORTED, errno,
-                                     "this host does not allow user namespaces (see user.max_user_namespaces, "
-                                     "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)");
+        snprintf(uid_map, sizeof(uid_map), "%u %u 1", (unsigned)inner_uid, (unsigned)outer_uid);
+        snprintf(gid_map, sizeof(gid_map), "%u %u 1", (unsigned)inner_gid, (unsigned)outer_gid);
         r = write_map("/proc/self/setgroups", "deny", err); /* without the right to drop groups one may not map them */
         if (r == 0)
                 r = write_map("/proc/self/uid_map", uid_map, err);
         if (r == 0)
                 r = write_map("/proc/self/gid_map", gid_map, err);
+        return r;
+}
+
+int userns_not_allowed(struct err *err, int errnum)
+{
+        return err_set_errno(err, ERR_UNSUPPORTED, errnum,
+                             "this host does not allow user namespaces (see user.max_user_namespaces, "
+                             "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)");
+}
+
+int userns_enter(struct err *err)
+{
+        uid_t uid = geteuid();
+        gid_t gid = getegid();
+        int signal = 0, r;
+
+        prctl(PR_GET_PDEATHSIG, &signal);
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+                return userns_not_allowed(err, errno);
+        r = userns_map_self(0, 0, uid, gid, err);
         if (r < 0)
                 return r;
         /* The kernel clears it where a process gains capabilities, as this one just did. */

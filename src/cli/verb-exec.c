@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "cli/verbs.h"
+#include "sandbox/policy.h"
+#include "sandbox/sandbox.h"
+
+struct exec_options {
+        struct option_strings policy, read, write;
+        const char *enforce, *user;
+        bool nested;
+};
+
+static const struct option options[] = {
+        {"policy", 'p', OPTION_STRINGS, offsetof(struct exec_options, policy), "FILE",
+         .help = "what may be reached; several only narrow each other; without one, nothing"},
+        {"enforce", 'e', OPTION_STRING, offsetof(struct exec_options, enforce), "ENFORCER", "auto",
+         .help = "how: auto, deny-all, none"},
+        {"user", 'u', OPTION_STRING, offsetof(struct exec_options, user), "USER",
+         .help = "run the command as this user (root only)"},
+        {"nested", 0, OPTION_FLAG, offsetof(struct exec_options, nested),
+         .help = "let the command make user namespaces of its own"},
+        {"read", 'r', OPTION_STRINGS, offsetof(struct exec_options, read), "PATH",
+         .help = "with --write: the only files that can be read, beside those of the system"},
+        {"write", 'w', OPTION_STRINGS, offsetof(struct exec_options, write), "PATH",
+         .help = "the only files that can be changed"},
+        {0},
+};
+
+static int load_policy(const struct option_strings *files, struct policy **ret, struct err *err)
+{
+        _cleanup_policy_ struct policy *policy = NULL;
+        int r = 0;
+
+        if (files->n == 0) {
+                *ret = policy_new_deny_all();
+                return *ret ? 0 : err_set_nomem(err);
+        }
+        for (size_t i = 0; i < files->n && r == 0; i++) {
+                _cleanup_policy_ struct policy *next = NULL;
+
+                r = policy_load(AT_FDCWD, files->items[i], &next, err);
+                if (r == 0 && policy)
+                        r = policy_combine(policy, &next, err);
+                else if (r == 0)
+                        policy = TAKE_PTR(next);
+        }
+        if (r == 0)
+                *ret = TAKE_PTR(policy);
+        return r;
+}
+
+/* Absolute and without links, since that is how the kernel will see them. They live as long as the program. */
+static int find_paths(const struct option_strings *given, struct sandbox_paths *ret, struct err *err)
+{
+        for (size_t i = 0; i < given->n; i++) {
+                ret->items[i] = realpath(given->items[i], NULL);
+                if (!ret->items[i])
+                        return err_set_errno(err, ERR_USAGE, errno, "cannot find %s", given->items[i]);
+                ret->n++;
+        }
+        return 0;
+}
+
+static int tell(int status, const struct err *err)
+{
+        char message[1400];
+
+        if (err->kind != ERR_NONE) {
+                err_format(err, message, sizeof(message));
+                log_info("assay exec: %s", message);
+        }
+        return status;
+}
+
+static int run_exec(const void *opts, int argc, char **argv, struct err *err)
+{
+        const struct exec_options *o = opts;
+        _cleanup_policy_ struct policy *policy = NULL;
+        struct sandbox_options sandbox = {.user = o->user, .nested = o->nested, .argv = argv};
+        int r;
+
+        r = load_policy(&o->policy, &policy, err);
+        argv[argc] = NULL; /* options have been taken out from among them */
+        if (r == 0)
+                r = find_paths(&o->read, &sandbox.read, err);
+        if (r == 0)
+                r = find_paths(&o->write, &sandbox.write, err);
+        if (r == 0)
+                r = enforcer_choose(o->enforce, policy, &sandbox.enforcer, err);
+        if (r < 0)
+                return r;
+        if (sandbox.enforcer->strength == STRENGTH_UNENFORCED)
+                log_info("assay: unenforced: the command reaches whatever this host reaches");
+        sandbox.policy = policy;
+        r = sandbox_run(&sandbox, err);
+        return r < 0 ? r : tell(r, err);
+}
+
+const struct verb verb_exec = {
+        .name = "exec",
+        .arguments = "COMMAND [ARGUMENT...]",
+        .summary = "run a command that reaches on the network only what its policy allows",
+        .description = "Runs COMMAND so that it reaches on the network only what the policies allow, and cannot get "
+                       "around them.\n"
+                       "What is refused is told on standard error. The exit status is the command's own; 128 + N when "
+                       "signal N\n"
+                       "ended it; 125 when it was not run because the boundary could not be put in force; 126 when it "
+                       "cannot be\n"
+                       "run, 127 when it is not found.",
+        .min_args = 1,
+        .max_args = -1,
+        .is_command = true,
+        .failure_code = SANDBOX_EXIT_OWN_ERROR,
+        .options = options,
+        .options_size = sizeof(struct exec_options),
+        .run = run_exec,
+};

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox/runner-internal.h"
+#include "sys/link.h"
+#include "sys/netlink.h"
+#include "sys/userns.h"
+
+#define STACK_BYTES ((size_t)1 << 20)
+
+#define INIT_NAMESPACES (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+
+struct birth {
+        struct run *run;
+        char *setup_stack, *init_stack; /* their upper ends */
+        int result;
+        struct err err;
+};
+
+static int set_up_network(struct birth *b)
+{
+        const struct enforcer_ops *enforcer = b->run->sandbox.enforcer;
+        _cleanup_netlink_ struct netlink *nl = NULL;
+        int r;
+
+        r = netns_open_self(&b->run->sandbox.netns, &b->err);
+        if (r == 0)
+                r = netlink_open(NULL, &nl, &b->err);
+        if (r == 0)
+                r = link_set_up_loopback(nl, &b->err);
+        if (r == 0 && enforcer->inside)
+                r = enforcer->inside(&b->run->sandbox, &b->err);
+        return r;
+}
+
+static int be_init(void *userdata)
+{
+        const struct birth *b = userdata;
+
+        return init_main(b->run);
+}
+
+/* Its parent is the supervisor, whose end is therefore its own. */
+static int start_init(struct birth *b)
+{
+        int pidfd = -1;
+        pid_t pid;
+
+        pid = clone(be_init, b->init_stack, INIT_NAMESPACES | CLONE_PARENT | CLONE_PIDFD, b, &pidfd);
+        if (pid < 0)
+                return err_set_errno(&b->err, errno == EPERM ? ERR_UNSUPPORTED : ERR_ENVIRONMENT, errno,
+                                     "cannot start a process in namespaces of its own");
+        b->run->sandbox.init = pid;
+        b->run->init_pidfd = pidfd;
+        return 0;
+}
+
+/* In the setup process: the memory and the descriptors are the supervisor's, who waits; the namespaces are new. */
+static int set_up(void *userdata)
+{
+        struct birth *b = userdata;
+        const struct identity *id = &b->run->identity;
+        int r = 0;
+
+        if (id->is_rootless)
+                r = userns_map_self(0, 0, id->uid, id->gid, &b->err);
+        if (r == 0 && !b->run->sandbox.enforcer->shares_network)
+                r = set_up_network(b);
+        if (r == 0)
+                r = start_init(b);
+        b->result = r;
+        return 0;
+}
+
+static int refused(const struct run *run, int errnum, struct err *err)
+{
+        if (run->identity.is_rootless)
+                return userns_not_allowed(err, errnum);
+        return err_set_errno(err, errnum == EPERM ? ERR_UNSUPPORTED : ERR_ENVIRONMENT, errnum,
+                             "cannot create a network namespace, which needs CAP_SYS_ADMIN");
+}
+
+static int run_setup(struct birth *b, struct err *err)
+{
+        int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, status;
+        pid_t pid;
+
+        if (b->run->identity.is_rootless)
+                flags |= CLONE_NEWUSER;
+        if (!b->run->sandbox.enforcer->shares_network)
+                flags |= CLONE_NEWNET;
+        b->result = -EIO;
+        err_set(&b->err, ERR_ENVIRONMENT, EIO, "the process that sets up the sandbox was killed");
+        pid = clone(set_up, b->setup_stack, flags, b);
+        if (pid < 0)
+                return refused(b->run, errno, err);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        if (b->result < 0)
+                *err = b->err;
+        return b->result;
+}
+
+int birth_give(struct run *run, struct err *err)
+{
+        struct birth b = {.run = run};
+        sigset_t all, old;
+        char *stacks;
+        int r;
+
+        stacks =
+                mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (stacks == MAP_FAILED)
+                return err_set_nomem(err);
+        b.setup_stack = stacks + STACK_BYTES;
+        b.init_stack = stacks + 2 * STACK_BYTES;
+        /* A handler must not run in a process that shares this memory. Init keeps the signals blocked. */
+        sigfillset(&all);
+        sigprocmask(SIG_BLOCK, &all, &old);
+        r = run_setup(&b, err);
+        sigprocmask(SIG_SETMASK, &old, NULL);
+        munmap(stacks, 2 * STACK_BYTES);
+        return r;
+}
