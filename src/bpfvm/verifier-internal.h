@@ -33,8 +33,9 @@ struct loop {
 
 #define LOOP_NONE UINT32_MAX
 
-/* How often a loop's head may grow. At first states are joined; then bounds that grow jump to constants that the loop
- * compares with, then to powers of two, then to the end of their range. */
+/* How often a loop's head may grow, for each loop that it lies in: what settles around it makes it grow too. At first
+ * states are joined; then bounds that grow jump to constants that the loop compares with, then to the ends of the
+ * machine's widths, then to the end of their range. */
 #define LOOP_JOINS   2
 #define LOOP_NEAR    8
 #define LOOP_FAR     4

@@ -25,13 +25,14 @@ static uint64_t times(uint64_t a, uint64_t b)
         return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* How often a block may be gone through for one call of its function: once, and in each loop around it once for each
- * time that the loop's head may grow, and once when it has settled. */
+/* How often a block may be gone through for one call of its function: once when all around it has settled, and for each
+ * loop around it as often as that loop's head may grow. */
 static uint64_t passes(const struct verifier *v, uint32_t block)
 {
         uint32_t loop = v->loops ? v->loops->loop_of[block] : LOOP_NONE;
+        uint64_t depth = loop == LOOP_NONE ? 0 : v->loops->loops[loop].depth;
 
-        return loop == LOOP_NONE ? 1 : 1 + UINT64_C(1) * v->loops->loops[loop].depth * (LOOP_PASSES + 1);
+        return 1 + LOOP_PASSES * depth * (depth + 1) / 2;
 }
 
 static uint32_t count_insns(const struct program *program, const struct cfg_block *block)

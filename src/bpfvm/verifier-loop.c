@@ -167,10 +167,11 @@ int verifier_loop(struct verifier *v, struct loop *loop)
         v->settling++;
         while (loop->has_grown && r == 0) {
                 loop->has_grown = false;
-                if (loop->passes++ == LOOP_PASSES)
+                if (loop->passes++ == LOOP_PASSES * loop->depth)
                         r = verifier_refuse(v, FAULT_TERMINATION, slot,
-                                            "begins a loop of which nothing holds in every turn, after %d passes",
-                                            LOOP_PASSES);
+                                            "begins a loop of which nothing holds in every turn, after %" PRIu32
+                                            " passes",
+                                            loop->passes - 1);
                 if (r == 0)
                         r = verifier_block(v, loop->head, true);
                 if (r == 0)

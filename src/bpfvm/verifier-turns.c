@@ -81,12 +81,13 @@ static unsigned slot_of(const struct turns *t, int offset, unsigned size)
         return COUNTER_NONE;
 }
 
-static void step_store(const struct turns *t, struct turn *turn, const struct insn *insn, uint32_t slot)
+/* What a store may overwrite is not followed any more. */
+static void forget_stored(const struct turns *t, struct turn *turn, const struct insn *insn, uint32_t slot)
 {
-        unsigned target;
+        const struct note *note = &t->v->loops->notes[slot];
 
         if (insn->dst != INSN_FRAME_POINTER) {
-                if (!t->v->loops->notes[slot].is_set || t->v->loops->notes[slot].writes_stack)
+                if (!note->is_set || note->writes_stack)
                         forget_slots(t, turn);
                 return;
         }
@@ -94,8 +95,15 @@ static void step_store(const struct turns *t, struct turn *turn, const struct in
                 if (insn->offset < t->slots[i].offset + (int)t->slots[i].size &&
                     t->slots[i].offset < insn->offset + insn->size)
                         turn->at[INSN_FRAME_POINTER + i] = unknown();
-        target = slot_of(t, insn->offset, insn->size);
-        if (target == COUNTER_NONE || insn->kind != INSN_STORE || insn->flags & INSN_IMM)
+}
+
+static void step_store(const struct turns *t, struct turn *turn, const struct insn *insn, uint32_t slot)
+{
+        unsigned target = slot_of(t, insn->offset, insn->size);
+
+        forget_stored(t, turn, insn, slot);
+        if (insn->dst != INSN_FRAME_POINTER || target == COUNTER_NONE || insn->kind != INSN_STORE ||
+            insn->flags & INSN_IMM || insn->src == INSN_FRAME_POINTER)
                 return;
         turn->at[target] = turn->at[insn->src];
         turn->at[target].is_low |= insn->size == 4;
@@ -187,7 +195,9 @@ static void forget_written(const struct turns *t, struct turn *turn, const struc
                         for (unsigned reg = 0; reg < INSN_FRAME_POINTER; reg++)
                                 if (writes >> reg & 1)
                                         turn->at[reg] = unknown();
-                        if (insn->kind == INSN_STORE || insn->kind == INSN_ATOMIC || insn->kind == INSN_CALL_LOCAL)
+                        if (insn->kind == INSN_STORE || insn->kind == INSN_ATOMIC)
+                                forget_stored(t, turn, insn, slot);
+                        else if (insn->kind == INSN_CALL_LOCAL)
                                 forget_slots(t, turn);
                 }
         }

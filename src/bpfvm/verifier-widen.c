@@ -88,16 +88,17 @@ static void find_near(const struct verifier *v, struct loop *loop, const struct 
 void loop_widen(struct verifier *v, struct loop *loop, struct state *dst, const struct state *src)
 {
         struct state_thresholds thresholds = {0};
+        uint32_t passes = loop->passes / loop->depth;
 
-        if (loop->passes <= LOOP_JOINS) {
+        if (passes <= LOOP_JOINS) {
                 state_join(dst, src, NULL);
                 return;
         }
         if (!loop->thresholds)
                 find_near(v, loop, dst);
-        if (loop->passes <= LOOP_JOINS + LOOP_NEAR)
+        if (passes <= LOOP_JOINS + LOOP_NEAR)
                 thresholds = (struct state_thresholds){loop->thresholds, loop->n_thresholds};
-        else if (loop->passes <= LOOP_JOINS + LOOP_NEAR + LOOP_FAR)
+        else if (passes <= LOOP_JOINS + LOOP_NEAR + LOOP_FAR)
                 thresholds = (struct state_thresholds){far, ARRAY_SIZE(far)};
         state_join(dst, src, &thresholds);
 }
