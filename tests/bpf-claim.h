@@ -107,7 +107,7 @@ struct claim_ids {
 
 static inline bool claim_id(struct claim_ids *ids, const struct reg *reg, uint64_t bits)
 {
-        if (reg->id == 0 || (reg->kind != REG_SCALAR && !(reg->kind == REG_VALUE && reg->may_be_null)))
+        if (reg->id == 0 || (reg->kind == REG_SCALAR ? reg->index != 0 : reg->kind != REG_VALUE || !reg->may_be_null))
                 return true;
         for (size_t i = 0; i < ids->n; i++)
                 if (ids->seen[i].id == reg->id)

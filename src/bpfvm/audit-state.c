@@ -22,6 +22,7 @@ void audit_state_enter(const struct audit_rules *rules, struct audit_state *stat
         state->depth = 1;
         state->last_id = 0;
         state->n_counts = 0;
+        state->n_turns = 0;
         for (unsigned reg = 0; reg < INSN_REGISTERS; reg++)
                 state->regs[reg] = unwritten;
         state->regs[1] = (struct audit_value){.kind = rules->program->context.size > 0 ? REG_CONTEXT : REG_SCALAR,
@@ -63,11 +64,16 @@ static bool cell_of(const struct audit_rules *rules, const struct slot *claim, s
                claim->value.kind != REG_UNINIT && value_of(rules, &claim->value, state->depth, &cell->value);
 }
 
-bool audit_state_of(const struct audit_rules *rules, const struct state *claim, const struct verifier_count *counts,
-                    uint32_t n_counts, struct audit_state *ret)
+bool audit_state_of(const struct audit_rules *rules, const struct certificate_state *claimed,
+                    const struct verifier_count *counts, uint32_t n_counts, struct audit_state *ret)
 {
+        const struct state *claim = &claimed->state;
+
         if (claim->depth == 0 || claim->depth > PROFILE_CALL_DEPTH || n_counts > AUDIT_COUNTS)
                 return false;
+        ret->n_turns = claimed->n_turns;
+        if (claimed->n_turns > 0)
+                memcpy(ret->turns, claimed->turns, claimed->n_turns * sizeof(*claimed->turns));
         ret->depth = claim->depth;
         ret->last_id = claim->last_id;
         ret->n_counts = n_counts;
@@ -95,6 +101,8 @@ void audit_state_copy(struct audit_state *to, const struct audit_state *from)
         to->depth = from->depth;
         to->last_id = from->last_id;
         to->n_counts = from->n_counts;
+        to->n_turns = from->n_turns;
+        memcpy(to->turns, from->turns, from->n_turns * sizeof(*from->turns));
         memcpy(to->regs, from->regs, sizeof(to->regs));
         memcpy(to->counts, from->counts, from->n_counts * sizeof(*from->counts));
         memcpy(to->frames, from->frames, from->depth * sizeof(*from->frames));
@@ -198,6 +206,14 @@ bool audit_state_within(const struct audit_state *state, const struct state *cla
                         return false;
         }
         return true;
+}
+
+const struct verifier_turn *audit_turn(const struct verifier_turn *turns, uint32_t n, uint32_t frame, uint32_t head)
+{
+        for (uint32_t i = 0; i < n; i++)
+                if (turns[i].frame == frame && turns[i].head == head)
+                        return &turns[i];
+        return NULL;
 }
 
 static bool same_place(struct verifier_place a, struct verifier_place b)

@@ -41,7 +41,9 @@ struct audit_state {
         struct audit_value regs[INSN_REGISTERS];
         uint32_t n_counts;
         struct verifier_count counts[AUDIT_COUNTS];
-        struct audit_frame frames[PROFILE_CALL_DEPTH]; /* those below depth are set */
+        uint32_t n_turns;
+        struct verifier_turn turns[VERIFIER_TURNS_MAX]; /* of loops, in all frames: when their heads were passed last */
+        struct audit_frame frames[PROFILE_CALL_DEPTH];  /* those below depth are set */
 };
 
 /* One program under audit. */
@@ -57,8 +59,8 @@ struct audit_rules {
 void audit_state_enter(const struct audit_rules *rules, struct audit_state *state);
 
 /* audit_state_of - the state that a certificate claims at a point. Return: false if it makes no sense. */
-bool audit_state_of(const struct audit_rules *rules, const struct state *claim, const struct verifier_count *counts,
-                    uint32_t n_counts, struct audit_state *ret);
+bool audit_state_of(const struct audit_rules *rules, const struct certificate_state *claimed,
+                    const struct verifier_count *counts, uint32_t n_counts, struct audit_state *ret);
 
 /* audit_state_copy - copy what is set */
 void audit_state_copy(struct audit_state *to, const struct audit_state *from);
@@ -66,11 +68,17 @@ void audit_state_copy(struct audit_state *to, const struct audit_state *from);
 /* audit_state_within - whether a state is one of those that a claim stands for */
 bool audit_state_within(const struct audit_state *state, const struct state *claim);
 
+/* audit_turn - the turn of a loop that a state is in, or NULL where that is not known */
+const struct verifier_turn *audit_turn(const struct verifier_turn *turns, uint32_t n, uint32_t frame, uint32_t head);
+
 /* audit_state_counts - whether what a claim says of a loop's counter is known. */
 bool audit_state_counts(const struct audit_state *state, const struct verifier_count *claim);
 
 /* audit_step - carry out an instruction that is no jump, branch, local call or exit. Return: 0; 1 with rules->fault. */
 int audit_step(struct audit_rules *rules, struct audit_state *state, uint32_t slot);
+
+/* audit_end_block - forget what holds within a block only */
+void audit_end_block(struct audit_state *state);
 
 /* audit_step_counts - what the instruction at @slot, which is about to be carried out, does to counters */
 void audit_step_counts(const struct audit_rules *rules, struct audit_state *state, uint32_t slot);

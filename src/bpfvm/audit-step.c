@@ -23,9 +23,41 @@ static struct audit_value number(const struct audit_number *n)
         return (struct audit_value){.kind = REG_SCALAR, .n = *n};
 }
 
+/* A number that was shifted left by 32 bits is the one with its id shifted; only shifting it back makes use of that. */
+static void forget_shift(struct audit_value *v)
+{
+        if (v->kind == REG_SCALAR && v->index != 0)
+                v->id = v->index = 0;
+}
+
+/* By 32 bits left and back again: what the number had fitted in between leaves it the copy that it was. */
+static void shift_by_half(struct audit_value *dst, enum alu_op op, const struct audit_number *result)
+{
+        const struct audit_bounds *b = &dst->n.word;
+        uint16_t fits = 0;
+        bool is_back = (op == ALU_RSH && dst->index & REG_SHIFTED_UNSIGNED) ||
+                       (op == ALU_ARSH && dst->index & REG_SHIFTED_SIGNED);
+
+        if (op == ALU_LSH && dst->index == 0 && b->umax <= UINT32_MAX)
+                fits |= REG_SHIFTED_UNSIGNED;
+        if (op == ALU_LSH && dst->index == 0 && b->smin >= INT32_MIN && b->smax <= INT32_MAX)
+                fits |= REG_SHIFTED_SIGNED;
+        *dst = (struct audit_value){.kind = REG_SCALAR,
+                                    .index = fits,
+                                    .id = fits != 0 || is_back ? dst->id : 0,
+                                    .n = *result};
+}
+
+void audit_end_block(struct audit_state *state)
+{
+        for (unsigned reg = 0; reg < INSN_FRAME_POINTER; reg++)
+                forget_shift(&state->regs[reg]);
+}
+
 /* From now on known by an id, so that a copy can be told to be one. */
 static void share(struct audit_state *state, struct audit_value *v)
 {
+        forget_shift(v);
         if (v->kind == REG_SCALAR && v->id == 0 && !audit_number_is_const(&v->n))
                 v->id = ++state->last_id;
 }
@@ -45,6 +77,7 @@ static int step_alu(struct audit_rules *rules, struct audit_state *state, uint32
         if (by_register && insn->op == ALU_MOV && (insn->size == 8 || src->n.maybe <= UINT32_MAX))
                 share(state, src);
         operand = by_register ? *src : number(&constant);
+        forget_shift(&operand);
 
         if (is_move && is_pointer(&operand) && (insn->size != 8 || insn->op == ALU_MOVSX))
                 return refuse(rules, FAULT_POINTER_ARITH, slot, insn->src, src);
@@ -77,7 +110,11 @@ static int step_alu(struct audit_rules *rules, struct audit_state *state, uint32
                 constant = audit_number_const(0);
         else
                 constant = audit_number_alu(insn->op, &dst->n, &operand.n, insn->size);
-        *dst = number(&constant);
+        if (!by_register && insn->imm == 32 && dst->id != 0 && insn->size == 8 && insn->op >= ALU_LSH &&
+            insn->op <= ALU_ARSH)
+                shift_by_half(dst, insn->op, &constant);
+        else
+                *dst = number(&constant);
         return 0;
 }
 
@@ -318,6 +355,7 @@ static int step_store(struct audit_rules *rules, struct audit_state *state, uint
         if (!(insn->flags & INSN_IMM)) {
                 if (src->kind == REG_UNINIT)
                         return refuse(rules, FAULT_UNINIT_REGISTER, slot, insn->src, src);
+                forget_shift(src);
                 if (src->n.maybe <= UINT64_MAX >> (64 - 8 * insn->size))
                         share(state, src);
                 v = *src;

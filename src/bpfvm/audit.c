@@ -45,16 +45,60 @@ static const struct verifier_ending *ending_at(const struct certificate_context 
         return NULL;
 }
 
+/* Whether a jump against the order, back to @head, moves the counter of that loop. */
+static bool moves_counter(const struct audit *a, uint32_t head, const struct audit_state *state)
+{
+        const struct verifier_ending *ending = ending_at(a->context, head);
+        struct verifier_count moved;
+
+        if (!ending)
+                return false;
+        moved = (struct verifier_count){head, head, ending->counter, ending->is_low, ending->least, ending->most};
+        return audit_state_counts(state, &moved);
+}
+
+/* Whether a state, coming to the block at @to, is in the turns of loops that a claim says. At a loop's head any turn
+ * may begin from outside; from inside (@returns) a later one, or the same where the loop's counter was moved. */
+static bool in_claimed_turns(const struct audit *a, const struct audit_state *state,
+                             const struct certificate_state *claim, uint32_t to, bool returns)
+{
+        uint32_t frame = state->depth - 1;
+        const struct verifier_turn *from, *there;
+
+        for (uint32_t i = 0; i < claim->n_turns; i++) {
+                const struct verifier_turn *turn = &claim->turns[i];
+
+                if (turn->frame == frame && turn->head == to)
+                        continue;
+                from = audit_turn(state->turns, state->n_turns, turn->frame, turn->head);
+                if (!from || from->turn != turn->turn)
+                        return false;
+        }
+        if (!returns)
+                return true;
+        from = audit_turn(state->turns, state->n_turns, frame, to);
+        there = audit_turn(claim->turns, claim->n_turns, frame, to);
+        return from && there &&
+               (there->turn > from->turn || (there->turn == from->turn && moves_counter(a, to, state)));
+}
+
 /* A state that comes to a block has to be one that is claimed there. */
 static int check_claimed(struct audit *a, const struct certificate_context *context, uint32_t from, uint32_t to,
-                         const struct audit_state *state)
+                         const struct audit_state *state, bool returns)
 {
         const struct certificate_point *point = context ? certificate_point_at(context, to) : NULL;
+        bool is_claimed = false;
 
-        for (const struct state *claim = point ? point->states : NULL; claim; claim = claim->next)
-                if (audit_state_within(state, claim))
+        for (const struct certificate_state *claim = point ? point->states : NULL; claim; claim = claim->next) {
+                if (!audit_state_within(state, &claim->state))
+                        continue;
+                is_claimed = true;
+                if (in_claimed_turns(a, state, claim, to, returns))
                         return 0;
-        return refuse(a, from, "what holds behind it is not claimed at slot %" PRIu32, to);
+        }
+        if (!is_claimed)
+                return refuse(a, from, "what holds behind it is not claimed at slot %" PRIu32, to);
+        return refuse(a, from, "it leads to slot %" PRIu32 " in no turn of a loop that is claimed there", to);
 }
 
 /* What a block's claims say of counters has to be known there; of its own loop's counter it begins anew. */
@@ -68,32 +112,14 @@ static int check_counts(struct audit *a, uint32_t from, uint32_t to, const struc
         return 0;
 }
 
-/* A jump against the order has to move the counter of the loop that it leads back to. */
-static int check_return(struct audit *a, uint32_t from, uint32_t head, const struct audit_state *state)
-{
-        const struct verifier_ending *ending = ending_at(a->context, head);
-        struct verifier_count moved;
-
-        if (!ending)
-                return refuse(a, from, "no counter is claimed for the loop at slot %" PRIu32, head);
-        moved = (struct verifier_count){head, head, ending->counter, ending->is_low, ending->least, ending->most};
-        if (!audit_state_counts(state, &moved))
-                return refuse(a, from, "it does not move the counter of the loop at slot %" PRIu32 " as claimed", head);
-        return 0;
-}
-
 static int go_to(struct audit *a, uint32_t block, unsigned way, const struct audit_state *state)
 {
         const struct cfg_block *from = &a->cfg->blocks[block], *to = &a->cfg->blocks[from->next[way]];
         int r;
 
         a->ways[block].goes[way] = true;
-        r = check_claimed(a, a->context, from->last, to->start, state);
-        if (r == 0)
-                r = check_counts(a, from->last, to->start, state);
-        if (r == 0 && from->rank >= to->rank)
-                r = check_return(a, from->last, to->start, state);
-        return r;
+        r = check_claimed(a, a->context, from->last, to->start, state, from->rank >= to->rank);
+        return r ? r : check_counts(a, from->last, to->start, state);
 }
 
 static int go_branch(struct audit *a, uint32_t block)
@@ -128,7 +154,16 @@ static int go_call(struct audit *a, uint32_t block)
                 return r;
         chain.calls[chain.n++] = slot;
         a->now->n_counts = 0;
-        return check_claimed(a, certificate_find(a->certificate, &chain), slot, a->program->insns[slot].target, a->now);
+        return check_claimed(a, certificate_find(a->certificate, &chain), slot, a->program->insns[slot].target, a->now,
+                             false);
+}
+
+/* Of the frame that was left. */
+static void forget_turns(struct audit_state *state)
+{
+        for (uint32_t i = state->n_turns; i-- > 0;)
+                if (state->turns[i].frame >= state->depth)
+                        state->turns[i] = state->turns[--state->n_turns];
 }
 
 static int go_exit(struct audit *a, uint32_t block)
@@ -141,7 +176,9 @@ static int go_exit(struct audit *a, uint32_t block)
         if (a->now->depth == 0)
                 return 0;
         chain.n--;
-        return check_claimed(a, certificate_find(a->certificate, &chain), slot, chain.calls[chain.n] + 1, a->now);
+        forget_turns(a->now);
+        return check_claimed(a, certificate_find(a->certificate, &chain), slot, chain.calls[chain.n] + 1, a->now,
+                             false);
 }
 
 /* One state at the start of a block, to the block's end and on. */
@@ -154,6 +191,8 @@ static int go_block(struct audit *a, uint32_t block)
         for (;;) {
                 uint8_t kind = insns[slot].kind;
 
+                if (kind == INSN_BRANCH || kind == INSN_JUMP || kind == INSN_CALL_LOCAL || kind == INSN_EXIT)
+                        audit_end_block(a->now);
                 if (kind == INSN_BRANCH)
                         return go_branch(a, block);
                 if (kind == INSN_JUMP)
@@ -165,8 +204,10 @@ static int go_block(struct audit *a, uint32_t block)
                 audit_step_counts(&a->rules, a->now, slot);
                 if (audit_step(&a->rules, a->now, slot))
                         return 1;
-                if (slot == b->last)
+                if (slot == b->last) {
+                        audit_end_block(a->now);
                         return go_to(a, block, 0, a->now);
+                }
                 slot = insn_next(&insns[slot], slot);
         }
 }
@@ -198,10 +239,10 @@ static int check_point(struct audit *a, uint32_t sub, const struct certificate_p
         if (a->cfg->blocks[block].start != point->slot || a->cfg->blocks[block].sub != sub)
                 return refuse(a, point->slot, "claims for a slot at which no block of the function begins");
         a->ways[block].is_reached = true;
-        for (const struct state *claim = point->states; claim; claim = claim->next) {
+        for (const struct certificate_state *claim = point->states; claim; claim = claim->next) {
                 int r;
 
-                if (claim->depth != a->context->chain.n + 1 ||
+                if (claim->state.depth != a->context->chain.n + 1 ||
                     !audit_state_of(&a->rules, claim, point->counts, point->n_counts, a->now))
                         return refuse(a, point->slot, "a claim that makes no sense");
                 r = begin_turn(a, point->slot);
@@ -244,10 +285,10 @@ static int check_ending(struct audit *a, const struct verifier_ending *ending)
         bool rises = ending->least >= 1 && ending->most >= ending->least;
         bool falls = ending->most <= -1 && ending->least <= ending->most;
 
-        for (const struct state *claim = point ? point->states : NULL; claim; claim = claim->next) {
+        for (const struct certificate_state *claim = point ? point->states : NULL; claim; claim = claim->next) {
                 struct audit_bounds own;
 
-                if (!counter_bounds(claim, ending, &own))
+                if (!counter_bounds(&claim->state, ending, &own))
                         return refuse(a, ending->head, "the loop's counter is no number");
                 b = (struct audit_bounds){MIN(b.umin, own.umin), MAX(b.umax, own.umax), MIN(b.smin, own.smin),
                                           MAX(b.smax, own.smax)};
@@ -342,7 +383,7 @@ static int check_entry(struct audit *a)
         const struct verifier_context none = {0};
 
         audit_state_enter(&a->rules, a->now);
-        return check_claimed(a, certificate_find(a->certificate, &none), 0, 0, a->now);
+        return check_claimed(a, certificate_find(a->certificate, &none), 0, 0, a->now, false);
 }
 
 static int check_digests(struct audit *a, struct err *err)

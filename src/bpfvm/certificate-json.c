@@ -57,8 +57,20 @@ static json_t *slot_out(const struct slot *slot)
         return out;
 }
 
-static json_t *state_out(const struct state *state)
+static json_t *turns_out(const struct certificate_state *claim)
 {
+        json_t *turns = json_array();
+
+        for (uint32_t i = 0; i < claim->n_turns; i++)
+                json_array_append_new(turns, json_pack("{sI,sI,sI}", "frame", (json_int_t)claim->turns[i].frame, "head",
+                                                       (json_int_t)claim->turns[i].head, "turn",
+                                                       (json_int_t)claim->turns[i].turn));
+        return turns;
+}
+
+static json_t *state_out(const struct certificate_state *claim)
+{
+        const struct state *state = &claim->state;
         json_t *regs = json_object(), *slots = json_array();
         char name[8];
 
@@ -70,7 +82,8 @@ static json_t *state_out(const struct state *state)
         }
         for (size_t i = 0; i < state->n_slots; i++)
                 json_array_append_new(slots, slot_out(&state->slots[i]));
-        return json_pack("{si,so,so}", "frames", (int)state->depth, "registers", regs, "stack", slots);
+        return json_pack("{si,so,so,so}", "frames", (int)state->depth, "registers", regs, "stack", slots, "turns",
+                         turns_out(claim));
 }
 
 static json_t *place_out(struct verifier_place place)
@@ -97,7 +110,7 @@ static json_t *point_out(const struct certificate_point *point)
 {
         json_t *states = json_array(), *counts = json_array();
 
-        for (const struct state *state = point->states; state; state = state->next)
+        for (const struct certificate_state *state = point->states; state; state = state->next)
                 json_array_append_new(states, state_out(state));
         for (uint32_t i = 0; i < point->n_counts; i++)
                 json_array_append_new(counts, count_out(&point->counts[i]));
@@ -252,6 +265,26 @@ static int slots_in(const json_t *json, struct state *state, struct err *err)
         return 0;
 }
 
+static int turns_in(const json_t *json, struct certificate_state *claim, struct err *err)
+{
+        for (; claim->n_turns < json_array_size(json); claim->n_turns++) {
+                const json_t *turn = json_array_get(json, claim->n_turns);
+                int64_t frame, head, number;
+                int r;
+
+                r = get_number(turn, "turn", "frame", 0, PROFILE_CALL_DEPTH - 1, &frame, err);
+                if (r == 0)
+                        r = get_number(turn, "turn", "head", 0, UINT32_MAX, &head, err);
+                if (r == 0)
+                        r = get_number(turn, "turn", "turn", 0, UINT32_MAX, &number, err);
+                if (r < 0)
+                        return r;
+                claim->turns[claim->n_turns] =
+                        (struct verifier_turn){(uint32_t)frame, (uint32_t)head, (uint32_t)number};
+        }
+        return 0;
+}
+
 static int state_in(const json_t *json, struct state *state, struct err *err)
 {
         json_t *regs, *slots, *value;
@@ -351,14 +384,24 @@ static int point_in(const json_t *json, struct certificate_point *point, struct 
                 return r;
         point->slot = (uint32_t)slot;
         for (size_t i = 0; i < json_array_size(states) && r == 0; i++) {
-                struct state *state = calloc(1, sizeof(*state));
+                const json_t *from = json_array_get(states, i);
+                struct certificate_state *claim;
+                json_t *turns;
 
-                if (!state)
+                r = json_get_array(from, "state", "turns", &turns, err);
+                if (r < 0)
+                        return r;
+                if (json_array_size(turns) > VERIFIER_TURNS_MAX)
+                        return bad(err, "turns", "more loops around than there can be");
+                claim = calloc(1, sizeof(*claim) + json_array_size(turns) * sizeof(*claim->turns));
+                if (!claim)
                         return err_set_nomem(err);
-                state->next = point->states;
-                point->states = state;
+                claim->next = point->states;
+                point->states = claim;
                 point->n_states++;
-                r = state_in(json_array_get(states, i), state, err);
+                r = state_in(from, &claim->state, err);
+                if (r == 0)
+                        r = turns_in(turns, claim, err);
         }
         return r < 0 ? r : counts_in(counts, point, err);
 }

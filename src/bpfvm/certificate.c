@@ -8,14 +8,6 @@
 #include "base/macro.h"
 #include "bpfvm/cfg.h"
 
-static void state_free(struct state *state)
-{
-        if (!state)
-                return;
-        free(state->slots);
-        free(state);
-}
-
 void certificate_free(struct certificate *certificate)
 {
         if (!certificate)
@@ -25,10 +17,11 @@ void certificate_free(struct certificate *certificate)
 
                 for (uint32_t k = 0; k < context->n_points; k++) {
                         while (context->points[k].states) {
-                                struct state *state = context->points[k].states;
+                                struct certificate_state *state = context->points[k].states;
 
                                 context->points[k].states = state->next;
-                                state_free(state);
+                                free(state->state.slots);
+                                free(state);
                         }
                         free(context->points[k].counts);
                 }
@@ -214,16 +207,23 @@ const struct certificate_point *certificate_point_at(const struct certificate_co
         return NULL;
 }
 
-/* What the verifier's observers gather into. */
+/* What the verifier's observers gather into. Contexts are found by a hash of their chains, points by their block. */
 struct recorder {
         const struct cfg *cfg;
         struct certificate *certificate;
-        uint32_t at_depth[PROFILE_CALL_DEPTH]; /* the context that was entered last, by length of its chain */
-        struct point_index {
-                uint32_t context, point; /* both counted from 1 */
-        } * points;                      /* by block: where it was recorded last */
+        uint32_t *buckets;  /* numbers of contexts, counted from 1 */
+        uint32_t n_buckets; /* a power of two */
+        uint32_t **points;  /* by context, then by block of the function: numbers of points, counted from 1 */
         bool failed;
 };
+
+static void recorder_done(struct recorder *rec)
+{
+        for (uint32_t i = 0; rec->points && i < rec->certificate->n_contexts; i++)
+                free(rec->points[i]);
+        free(rec->points);
+        free(rec->buckets);
+}
 
 /* Make room for one more element of an array that doubles. Return: false if memory ran out. */
 static bool grow(void **array, uint32_t n, size_t size)
@@ -239,58 +239,102 @@ static bool grow(void **array, uint32_t n, size_t size)
         return true;
 }
 
-/* Number of a chain of calls' context. Each is gone through in one piece, but for the calls in it. -1: no memory. */
-static int64_t context_of(struct recorder *rec, const struct verifier_context *chain)
+static uint32_t hash_chain(const struct verifier_context *chain)
+{
+        uint32_t hash = chain->n;
+
+        for (uint32_t i = 0; i < chain->n; i++)
+                hash = (hash ^ chain->calls[i]) * UINT32_C(0x9e3779b1);
+        return hash ^ hash >> 16;
+}
+
+static uint32_t *bucket_of(const struct recorder *rec, const struct verifier_context *chain)
+{
+        uint32_t i = hash_chain(chain) & (rec->n_buckets - 1);
+
+        while (rec->buckets[i] != 0 &&
+               certificate_compare_chains(&rec->certificate->contexts[rec->buckets[i] - 1].chain, chain) != 0)
+                i = (i + 1) & (rec->n_buckets - 1);
+        return &rec->buckets[i];
+}
+
+/* At most half of the buckets are used. Return: false if memory ran out. */
+static bool grow_buckets(struct recorder *rec)
+{
+        uint32_t n = rec->certificate->n_contexts;
+
+        if (rec->n_buckets > 2 * n)
+                return true;
+        free(rec->buckets);
+        rec->n_buckets = MAX(2 * rec->n_buckets, 16u);
+        rec->buckets = calloc(rec->n_buckets, sizeof(*rec->buckets));
+        for (uint32_t i = 0; rec->buckets && i < n; i++)
+                *bucket_of(rec, &rec->certificate->contexts[i].chain) = i + 1;
+        return rec->buckets;
+}
+
+/* Number of a chain's context, made where there is none yet for a function at @slot. -1: memory ran out. */
+static int64_t context_of(struct recorder *rec, const struct verifier_context *chain, uint32_t slot)
 {
         struct certificate *certificate = rec->certificate;
-        uint32_t last = rec->at_depth[chain->n];
+        uint32_t n = certificate->n_contexts, *bucket;
+        const struct cfg_sub *sub = &rec->cfg->subs[rec->cfg->blocks[rec->cfg->block_of[slot]].sub];
 
-        if (last < certificate->n_contexts &&
-            certificate_compare_chains(&certificate->contexts[last].chain, chain) == 0)
-                return last;
-        if (!grow((void **)&certificate->contexts, certificate->n_contexts, sizeof(*certificate->contexts)))
+        if (!grow_buckets(rec))
                 return -1;
-        certificate->contexts[certificate->n_contexts] = (struct certificate_context){.chain = *chain};
-        rec->at_depth[chain->n] = certificate->n_contexts;
-        return certificate->n_contexts++;
+        bucket = bucket_of(rec, chain);
+        if (*bucket != 0)
+                return *bucket - 1;
+        if (!grow((void **)&certificate->contexts, n, sizeof(*certificate->contexts)) ||
+            !grow((void **)&rec->points, n, sizeof(*rec->points)))
+                return -1;
+        rec->points[n] = calloc(sub->n_blocks, sizeof(**rec->points));
+        certificate->contexts[n] = (struct certificate_context){.chain = {.n = chain->n}};
+        memcpy(certificate->contexts[n].chain.calls, chain->calls, sizeof(chain->calls));
+        *bucket = ++certificate->n_contexts;
+        return rec->points[n] ? n : -1;
 }
 
 /* The point of a block in a chain's context; NULL if memory ran out. */
 static struct certificate_point *point_of(struct recorder *rec, const struct verifier_context *chain, uint32_t slot)
 {
-        struct point_index *index = &rec->points[rec->cfg->block_of[slot]];
-        int64_t number = context_of(rec, chain);
+        uint32_t block = rec->cfg->block_of[slot], *number;
+        int64_t at = context_of(rec, chain, slot);
         struct certificate_context *context;
 
-        if (number < 0)
+        if (at < 0)
                 return NULL;
-        context = &rec->certificate->contexts[number];
-        if (index->context == number + 1)
-                return &context->points[index->point - 1];
-        if (!grow((void **)&context->points, context->n_points, sizeof(*context->points)))
-                return NULL;
-        context->points[context->n_points] = (struct certificate_point){.slot = slot};
-        *index = (struct point_index){(uint32_t)number + 1, ++context->n_points};
-        return &context->points[context->n_points - 1];
+        context = &rec->certificate->contexts[at];
+        number = &rec->points[at][block - rec->cfg->subs[rec->cfg->blocks[block].sub].entry];
+        if (*number == 0) {
+                if (!grow((void **)&context->points, context->n_points, sizeof(*context->points)))
+                        return NULL;
+                context->points[context->n_points] = (struct certificate_point){.slot = slot};
+                *number = ++context->n_points;
+        }
+        return &context->points[*number - 1];
 }
 
-static struct state *copy_state(const struct state *state)
+static struct certificate_state *copy_state(const struct state *state, const struct verifier_context *chain)
 {
-        struct state *copy = malloc(sizeof(*copy));
+        struct certificate_state *copy = malloc(sizeof(*copy) + chain->n_turns * sizeof(*copy->turns));
 
         if (!copy)
                 return NULL;
-        *copy = *state;
+        copy->state = *state;
         for (unsigned reg = 0; reg < INSN_REGISTERS; reg++)
                 if (state->regs[reg].kind == REG_UNINIT)
-                        copy->regs[reg] = (struct reg){.kind = REG_UNINIT};
-        copy->slots = calloc(state->n_slots + 1u, sizeof(*copy->slots));
-        if (!copy->slots) {
+                        copy->state.regs[reg] = (struct reg){.kind = REG_UNINIT};
+        copy->state.slots = calloc(state->n_slots + 1u, sizeof(*copy->state.slots));
+        if (!copy->state.slots) {
                 free(copy);
                 return NULL;
         }
         if (state->n_slots > 0)
-                memcpy(copy->slots, state->slots, state->n_slots * sizeof(*copy->slots));
+                memcpy(copy->state.slots, state->slots, state->n_slots * sizeof(*state->slots));
+        copy->n_turns = chain->n_turns;
+        if (chain->n_turns > 0)
+                memcpy(copy->turns, chain->turns, chain->n_turns * sizeof(*copy->turns));
         return copy;
 }
 
@@ -298,12 +342,12 @@ static void record_state(void *userdata, const struct verifier_context *chain, u
 {
         struct recorder *rec = userdata;
         struct certificate_point *point;
-        struct state *copy;
+        struct certificate_state *copy;
 
         if (rec->failed || rec->cfg->blocks[rec->cfg->block_of[slot]].start != slot)
                 return;
         point = point_of(rec, chain, slot);
-        copy = point ? copy_state(state) : NULL;
+        copy = point ? copy_state(state, chain) : NULL;
         if (!copy) {
                 rec->failed = true;
                 return;
@@ -313,12 +357,36 @@ static void record_state(void *userdata, const struct verifier_context *chain, u
         point->n_states++;
 }
 
+/* A loop that is settled again: what was said of it then is replaced, since the ways that it takes have become more. */
+static void forget_ending(struct certificate_context *context, uint32_t head)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < context->n_loops; i++)
+                if (context->loops[i].head != head)
+                        context->loops[n++] = context->loops[i];
+        if (n == context->n_loops)
+                return;
+        context->n_loops = n;
+        for (uint32_t k = 0; k < context->n_points; k++) {
+                struct certificate_point *point = &context->points[k];
+
+                n = 0;
+                for (uint32_t i = 0; i < point->n_counts; i++)
+                        if (point->counts[i].head != head)
+                                point->counts[n++] = point->counts[i];
+                point->n_counts = n;
+        }
+}
+
 static void record_ending(void *userdata, const struct verifier_context *chain, const struct verifier_ending *ending)
 {
         struct recorder *rec = userdata;
-        int64_t number = rec->failed ? -1 : context_of(rec, chain);
+        int64_t number = rec->failed ? -1 : context_of(rec, chain, ending->head);
         struct certificate_context *context = number < 0 ? NULL : &rec->certificate->contexts[number];
 
+        if (context)
+                forget_ending(context, ending->head);
         if (!context || !grow((void **)&context->loops, context->n_loops, sizeof(*context->loops)))
                 rec->failed = true;
         else
@@ -375,10 +443,9 @@ int certificate_make(const struct program *program, const struct verifier_option
                      struct verdict *ret_verdict, struct err *err)
 {
         _cleanup_certificate_ struct certificate *certificate = calloc(1, sizeof(*certificate));
-        _cleanup_free_ struct point_index *points = NULL;
         _cleanup_cfg_ struct cfg *cfg = NULL;
         struct verifier_options recording = *options;
-        struct recorder rec = {.certificate = certificate};
+        _cleanup_(recorder_done) struct recorder rec = {.certificate = certificate};
         struct verdict verdict = {0};
         int r;
 
@@ -391,9 +458,6 @@ int certificate_make(const struct program *program, const struct verifier_option
         }
         if (cfg) {
                 rec.cfg = cfg;
-                rec.points = points = calloc(cfg->n_blocks, sizeof(*points));
-                if (!points)
-                        return err_set_nomem(err);
                 recording.observe = record_state;
                 recording.observe_ending = record_ending;
                 recording.observe_count = record_count;

@@ -22,9 +22,18 @@ enum certificate_part {
         CERTIFICATE_PARTS
 };
 
+/* A state, and the turns of loops that it belongs to: ways from it lead to a loop's head again only in later turns, or
+ * in the same if they move the loop's counter. */
+struct certificate_state {
+        struct certificate_state *next;
+        struct state state;
+        uint32_t n_turns;
+        struct verifier_turn turns[];
+};
+
 struct certificate_point {
-        uint32_t slot;        /* a block's first */
-        struct state *states; /* one of them holds */
+        uint32_t slot;                    /* a block's first */
+        struct certificate_state *states; /* one of them holds */
         struct verifier_count *counts;
         uint32_t n_states, n_counts;
 };

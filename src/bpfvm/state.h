@@ -28,11 +28,23 @@ struct reg {
         uint8_t kind;
         /* REG_VALUE: a lookup's result that was not compared with 0 yet, or the number 0. Its offset is 0. */
         bool may_be_null;
+        /* REG_SCALAR: 0, or REG_SHIFTED_*, within a block: the number is that with @id, shifted left by 32 bits, which
+         * shifted back is that number again. Compilers extend numbers of 32 bits so. */
         uint16_t index;
         /* Not 0: equal for copies of one number, or of one lookup's result: what a branch says of one holds for all. */
         uint32_t id;
         struct scalar value;
 };
+
+#define REG_SHIFTED_UNSIGNED 1 /* it fits 32 bits without a sign */
+#define REG_SHIFTED_SIGNED   2 /* it fits 32 bits with one */
+
+/* reg_forget_shift - only a shift back makes use of it */
+static inline void reg_forget_shift(struct reg *reg)
+{
+        if (reg->kind == REG_SCALAR && reg->index != 0)
+                reg->id = reg->index = 0;
+}
 
 static inline bool reg_is_pointer(const struct reg *reg)
 {
@@ -110,12 +122,15 @@ struct slot *state_insert(struct state_pool *pool, struct state *state, uint16_t
 /* state_drop_frame - forget the slots of the running frame and leave it */
 void state_drop_frame(struct state *state);
 
-/* state_keep - registers that are not in the set @live become uninitialised; r10 stays */
+/* state_keep - at the end of a block: registers that are not in the set @live become uninitialised; r10 stays */
 static inline void state_keep(struct state *state, uint16_t live)
 {
-        for (unsigned reg = 0; reg < INSN_FRAME_POINTER; reg++)
+        for (unsigned reg = 0; reg < INSN_FRAME_POINTER; reg++) {
                 if (!(live >> reg & 1))
                         state->regs[reg].kind = REG_UNINIT;
+                else
+                        reg_forget_shift(&state->regs[reg]);
+        }
 }
 
 /* How two states of one point compare. */

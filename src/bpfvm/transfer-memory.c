@@ -359,6 +359,7 @@ static void remember(struct access *a, struct state *state, struct reg *value)
                 return;
         slot->at = (uint8_t)at;
         slot->size = (uint8_t)a->size;
+        reg_forget_shift(value);
         if (a->size == 8 || value->value.word.umax <= width_mask((unsigned)a->size * 8)) {
                 transfer_share(state, value);
                 slot->value = *value;

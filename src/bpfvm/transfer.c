@@ -64,6 +64,7 @@ static int pointer_arith(const struct transfer *t, struct state *state, uint32_t
 /* dst = src; copies of an unknown number are known as such. */
 static void move(struct state *state, unsigned dst, unsigned src)
 {
+        reg_forget_shift(&state->regs[src]);
         transfer_share(state, &state->regs[src]);
         state->regs[dst] = state->regs[src];
 }
@@ -80,8 +81,7 @@ static int move_low(const struct transfer *t, struct state *state, uint32_t slot
                 move(state, insn->dst, insn->src);
                 return 0;
         }
-        state->regs[insn->dst] = *src;
-        state->regs[insn->dst].id = 0;
+        state->regs[insn->dst] = reg_scalar(&src->value);
         scalar_zero_extend(&state->regs[insn->dst].value, 32);
         return 0;
 }
@@ -93,8 +93,7 @@ static int move_signed(const struct transfer *t, struct state *state, uint32_t s
 
         if (may_be_pointer(src))
                 return refuse_arith(t, slot, src, "moves part of");
-        state->regs[insn->dst] = *src;
-        state->regs[insn->dst].id = 0;
+        state->regs[insn->dst] = reg_scalar(&src->value);
         scalar_sign_extend(&state->regs[insn->dst].value, insn->from * 8u, insn->size == 4);
         return 0;
 }
@@ -127,8 +126,25 @@ static int alu_by_register(const struct transfer *t, struct state *state, uint32
                 dst->value = scalar_const(0);
         else
                 scalar_alu(&dst->value, insn->op, &src->value, insn->size == 4);
-        dst->id = 0;
+        dst->id = dst->index = 0;
         return 0;
+}
+
+/* By 32 bits left, and back: what does not change a number leaves it the copy that it was. */
+static void shift_by_half(struct reg *dst, enum alu_op op)
+{
+        const struct range *word = &dst->value.word;
+        uint16_t fits = 0;
+
+        if (op == ALU_LSH && dst->index == 0) {
+                fits |= word->umax <= UINT32_MAX ? REG_SHIFTED_UNSIGNED : 0;
+                fits |= word->smin >= INT32_MIN && word->smax <= INT32_MAX ? REG_SHIFTED_SIGNED : 0;
+        } else if (op != ALU_LSH && dst->index & (op == ALU_RSH ? REG_SHIFTED_UNSIGNED : REG_SHIFTED_SIGNED)) {
+                dst->index = 0;
+                return;
+        }
+        dst->index = fits;
+        dst->id = fits ? dst->id : 0;
 }
 
 static int alu_by_constant(const struct transfer *t, struct state *state, uint32_t slot)
@@ -148,8 +164,11 @@ static int alu_by_constant(const struct transfer *t, struct state *state, uint32
 
                 return pointer_arith(t, state, slot, &operand);
         }
+        if (insn->imm == 32 && dst->id != 0 && insn->size == 8 && insn->op >= ALU_LSH && insn->op <= ALU_ARSH)
+                shift_by_half(dst, insn->op);
+        else
+                dst->id = dst->index = 0;
         scalar_alu_const(&dst->value, insn->op, (uint64_t)insn->imm, insn->size == 4);
-        dst->id = 0;
         return 0;
 }
 
@@ -167,7 +186,7 @@ static int swap(const struct transfer *t, struct state *state, uint32_t slot)
                 scalar_zero_extend(&dst->value, insn->size * 8u);
         else
                 scalar_swap(&dst->value, insn->size);
-        dst->id = 0;
+        dst->id = dst->index = 0;
         return 0;
 }
 
@@ -298,6 +317,8 @@ bool transfer_branch(const struct transfer *t, struct state *state, uint32_t slo
         struct reg *dst = &state->regs[insn->dst], *src = &state->regs[insn->src];
         struct scalar constant;
 
+        for (unsigned reg = 0; reg < INSN_FRAME_POINTER; reg++)
+                reg_forget_shift(&state->regs[reg]);
         if (may_be_pointer(dst))
                 return branch_on_null(t, state, dst, (insn->op == BRANCH_EQ) == taken);
         if (insn->flags & INSN_IMM) {

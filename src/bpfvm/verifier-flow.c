@@ -129,7 +129,7 @@ int verifier_enter(struct verifier *v, uint32_t block, struct state *state)
                 state_release(&v->pool, state);
                 return r;
         }
-        if (b->is_loop_head)
+        if (b->is_loop_head && loops_of_head(v->loops, block)->is_joined)
                 return verifier_merge_head(v, loops_of_head(v->loops, block), state);
         if (b->n_preds > 1 || b->start == v->program->subs[b->sub].start)
                 return verifier_merge(v, &v->points[block], state);

@@ -24,18 +24,23 @@ struct loop {
         uint32_t depth;      /* 1: in no other */
         uint32_t first, end; /* its part of loops->order, head first */
         uint32_t passes;     /* over its blocks so far, with states that had grown */
+        bool is_joined;      /* states that come to its head are joined with those there */
         bool is_settling;    /* nothing that leaves it counts yet */
         bool has_grown;      /* the states at its head, since the last pass began */
-        uint64_t turns;      /* jumps back, at most */
+        struct state *kept;  /* those at its head, for when a loop around it that is settling comes by again */
+        uint64_t turns;      /* jumps back, at most, whenever it was entered */
         int64_t *thresholds; /* ascending: where bounds of the states at its head may stop to grow */
         uint32_t n_thresholds;
 };
 
 #define LOOP_NONE UINT32_MAX
 
-/* How often a loop's head may grow, for each loop that it lies in: what settles around it makes it grow too. At first
- * states are joined; then bounds that grow jump to constants that the loop compares with, then to the ends of the
- * machine's widths, then to the end of their range. */
+/* A loop's turns are kept apart at first, so that nothing is lost where a bound for one variable is known by another;
+ * but all that is done in such turns together is bounded. Then the states at the head are joined, and what grows is
+ * widened: the head may grow so often, for each loop that it lies in, since what settles around it makes it grow too.
+ * At first states are joined; then bounds that grow jump to constants that the loop compares with, then to the ends of
+ * the machine's widths, then to the end of their range. */
+#define LOOP_APART   UINT64_C(262144) /* transfers */
 #define LOOP_JOINS   2
 #define LOOP_NEAR    8
 #define LOOP_FAR     4
@@ -64,6 +69,7 @@ struct block_cost {
         uint64_t rest_ps;   /* most from its start to the function's end */
         uint32_t next;      /* block that follows on the way that costs that, or CFG_NONE */
         uint8_t ways;       /* that states went: WAY_* */
+        uint8_t ever;       /* as ways, in all calls of the function */
 };
 
 enum { WAY_REACHED = 1, WAY_FALLS = 2, WAY_JUMPS = 4 };
@@ -79,11 +85,14 @@ struct verifier {
         struct transfer t;
         struct state_pool pool;
         uint32_t disjuncts;
-        unsigned settling; /* loops around here that are */
+        unsigned settling;        /* loops around here that are */
+        unsigned apart;           /* loops around here whose turns are kept apart, in all frames */
+        uint64_t apart_transfers; /* made in those */
 
         struct point *points;                       /* by block */
         struct point exits[PROFILE_CALL_DEPTH + 1]; /* by frames of the function that ended */
         struct verifier_context context;
+        struct verifier_turn turns[VERIFIER_TURNS_MAX]; /* what context.turns is */
         uint16_t *live;           /* by block: registers that it, or what follows, reads before writing them */
         struct block_cost *costs; /* by block, of the running call of its function */
         uint32_t *sub_bytes;      /* by function: stack that its frame needs */
@@ -160,12 +169,11 @@ static inline bool loops_have(const struct loops *loops, uint32_t loop, uint32_t
         return l == loop;
 }
 
-/* verifier_loop - go through a loop until the states at its head do not grow any more, then once more with what leaves
- * it. Return: 0; 1 refused; -ENOMEM. */
+/* verifier_loop - go through a loop, whose head has states, until it is left. Return: 0; 1 refused; -ENOMEM. */
 int verifier_loop(struct verifier *v, struct loop *loop);
 
-/* verifier_turns - how often a settled loop jumps back at most, into loop->turns. Return: 0; 1 refused; -ENOMEM. */
-int verifier_turns(struct verifier *v, struct loop *loop);
+/* verifier_turns - how often a settled loop jumps back at most. Return: 0; 1 refused; -ENOMEM. */
+int verifier_turns(struct verifier *v, const struct loop *loop, uint64_t *ret);
 
 /* verifier_note - record what a settled state says of the instruction at @slot */
 void verifier_note(struct verifier *v, uint32_t slot, const struct state *state);

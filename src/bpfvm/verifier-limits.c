@@ -9,6 +9,7 @@
 /* Work that one call of a function may be, with all that it calls. Sums stick at the end of their range. */
 struct work {
         uint64_t insns, edges, contexts;
+        uint64_t length; /* instructions if loops were passed through once */
 };
 
 static uint64_t add_up(uint64_t a, uint64_t b)
@@ -62,17 +63,19 @@ static struct work work_of(const struct verifier *v, const struct work *subs, ui
                 const struct cfg_block *block = &v->cfg->blocks[v->cfg->order[i]];
                 const struct insn *last = &v->program->insns[block->last];
                 uint64_t insns = count_insns(v->program, block), edges = count_edges(v->program, block);
-                uint64_t n = passes(v, v->cfg->order[i]);
+                uint64_t n = passes(v, v->cfg->order[i]), length = insns;
 
                 if (last->kind == INSN_CALL_LOCAL) {
                         const struct work *callee = &subs[v->cfg->blocks[v->cfg->block_of[last->target]].sub];
 
                         insns = add_up(insns, callee->insns);
                         edges = add_up(edges, callee->edges);
+                        length = add_up(length, callee->length);
                         work.contexts = add_up(work.contexts, callee->contexts);
                 }
                 work.insns = add_up(work.insns, times(n, insns));
                 work.edges = add_up(work.edges, times(n, edges));
+                work.length = add_up(work.length, length);
         }
         return work;
 }
@@ -81,6 +84,7 @@ static int check_work(struct verifier *v)
 {
         _cleanup_free_ struct work *subs = carve_alloc(v->cfg->n_subs * sizeof(*subs));
         const struct work *all;
+        uint64_t k = v->disjuncts;
 
         if (!subs)
                 return err_set_nomem(v->err);
@@ -89,11 +93,23 @@ static int check_work(struct verifier *v)
         all = &subs[0];
         v->verdict->contexts = (uint32_t)MIN(all->contexts, (uint64_t)UINT32_MAX);
         v->verdict->transfers_bound = times(all->insns, v->disjuncts);
-        v->verdict->comparisons_bound = times(all->edges, (uint64_t)v->disjuncts * v->disjuncts);
+        v->verdict->comparisons_bound = times(all->edges, k * k);
+        if (v->loops) {
+                /* Turns kept apart, and what may still be to be done in one of each loop when that is spent. An
+                 * instruction there leads to two blocks at most, and a turn's states are compared with others. */
+                v->verdict->transfers_bound = add_up(times(v->verdict->transfers_bound, 2), LOOP_APART);
+                v->verdict->comparisons_bound =
+                        add_up(times(v->verdict->comparisons_bound, 2), times(k * k + 2 * k, LOOP_APART));
+        }
         if (all->contexts > VERIFIER_CONTEXTS_MAX)
                 return verifier_refuse(v, FAULT_STATE_LIMIT, FAULT_NO_SLOT,
                                        "%" PRIu64 " chains of calls; at most %d are gone through", all->contexts,
                                        VERIFIER_CONTEXTS_MAX);
+        if (all->length > VERIFIER_INSNS_MAX)
+                return verifier_refuse(v, FAULT_STATE_LIMIT, FAULT_NO_SLOT,
+                                       "%" PRIu64 " instructions in all chains of calls; at most %" PRIu64
+                                       " are gone through",
+                                       all->length, VERIFIER_INSNS_MAX);
         return 0;
 }
 

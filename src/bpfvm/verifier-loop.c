@@ -158,9 +158,69 @@ int loops_find(struct verifier *v)
         return r;
 }
 
-int verifier_loop(struct verifier *v, struct loop *loop)
+/* Once through the loop's blocks. */
+static int pass(struct verifier *v, struct loop *loop, bool keeps)
 {
-        uint32_t slot = v->cfg->blocks[loop->head].start;
+        int r = verifier_block(v, loop->head, keeps);
+
+        return r ? r : verifier_go(v, loop->first + 1, loop->end);
+}
+
+/* Whether every state at a loop's head is one that was there before: then turns kept apart would never end. */
+static bool is_round(struct verifier *v, const struct point *now, const struct state *before)
+{
+        for (const struct state *state = now->states; state; state = state->next) {
+                const struct state *other = before;
+
+                while (other && !(v->verdict->comparisons++, state_includes(other, state)))
+                        other = other->next;
+                if (!other)
+                        return false;
+        }
+        return before != NULL;
+}
+
+static int remember(struct verifier *v, const struct point *point, struct state **before)
+{
+        state_release_list(&v->pool, *before);
+        *before = NULL;
+        for (const struct state *state = point->states; state; state = state->next) {
+                struct state *copy = state_copy(&v->pool, state);
+
+                if (!copy)
+                        return verifier_refuse(v, FAULT_STATE_LIMIT, FAULT_NO_SLOT, "no memory is left for states");
+                copy->next = *before;
+                *before = copy;
+        }
+        return 0;
+}
+
+/* Turn by turn, as long as there is something left of it to spend, and the states at the head (remembered at every
+ * power of two of turns) have not been there before. What is left there then is for the other way. Return: 0; 1
+ * refused. */
+static int keep_apart(struct verifier *v, struct loop *loop, struct verifier_turn *turn)
+{
+        struct point *head = &v->points[loop->head];
+        struct state *before = NULL;
+        int r = 0;
+
+        while (r == 0 && head->states && v->apart_transfers < LOOP_APART && !is_round(v, head, before)) {
+                if ((turn->turn & (turn->turn - 1)) == 0)
+                        r = remember(v, head, &before);
+                if (r)
+                        break;
+                v->apart++;
+                r = pass(v, loop, false);
+                v->apart--;
+                turn->turn++;
+        }
+        state_release_list(&v->pool, before);
+        return r;
+}
+
+/* Pass after pass, until the states at the head have not grown in one. Return: 0; 1 refused; -ENOMEM. */
+static int grow(struct verifier *v, struct loop *loop)
+{
         int r = 0;
 
         loop->is_settling = true;
@@ -168,20 +228,107 @@ int verifier_loop(struct verifier *v, struct loop *loop)
         while (loop->has_grown && r == 0) {
                 loop->has_grown = false;
                 if (loop->passes++ == LOOP_PASSES * loop->depth)
-                        r = verifier_refuse(v, FAULT_TERMINATION, slot,
+                        r = verifier_refuse(v, FAULT_TERMINATION, v->cfg->blocks[loop->head].start,
                                             "begins a loop of which nothing holds in every turn, after %" PRIu32
                                             " passes",
                                             loop->passes - 1);
                 if (r == 0)
-                        r = verifier_block(v, loop->head, true);
-                if (r == 0)
-                        r = verifier_go(v, loop->first + 1, loop->end);
+                        r = pass(v, loop, true);
         }
         loop->is_settling = false;
         v->settling--;
+        return r;
+}
+
+/* Join and widen until nothing grows, then once more with what leaves the loop. That may make the head grow after all,
+ * where an inner loop could be looked at less closely this time. */
+static int settle(struct verifier *v, struct loop *loop)
+{
+        int r = 0;
+
+        loop->is_joined = true;
+        loop->has_grown = true;
+        while (loop->has_grown && r == 0) {
+                r = grow(v, loop);
+                if (r == 0)
+                        r = pass(v, loop, true);
+        }
+        loop->is_joined = false;
+        return r;
+}
+
+/* States that a loop's head had when a loop around it, which is settling, came by before: they are where it goes on. */
+static int take_kept(struct verifier *v, struct loop *loop)
+{
+        int r = 0;
+
+        while (loop->kept && r == 0) {
+                struct state *state = loop->kept;
+
+                loop->kept = state->next;
+                r = verifier_merge(v, &v->points[loop->head], state);
+        }
+        return r;
+}
+
+/* What is kept of the loops inside one is of no use when that is entered anew. */
+static void forget_inside(struct verifier *v, const struct loop *loop)
+{
+        uint32_t number = (uint32_t)(loop - v->loops->loops);
+
+        for (uint32_t l = number + 1; l < v->loops->n; l++) {
+                struct loop *inner = &v->loops->loops[l];
+
+                if (!loops_have(v->loops, number, inner->head))
+                        continue;
+                state_release_list(&v->pool, inner->kept);
+                inner->kept = NULL;
+                inner->passes = 0;
+        }
+}
+
+/* What was not left turn by turn. @ret_turns: jumps back from here on. Return: 0; 1 refused; -ENOMEM. */
+static int go_joined(struct verifier *v, struct loop *loop, uint64_t *ret_turns)
+{
+        struct point *head = &v->points[loop->head];
+        bool goes_on = loop->kept;
+        int r;
+
+        if (!goes_on) {
+                loop->passes = 0;
+                forget_inside(v, loop);
+        }
+        r = take_kept(v, loop);
         if (r == 0)
-                r = verifier_block(v, loop->head, true);
-        if (r == 0)
-                r = verifier_go(v, loop->first + 1, loop->end);
-        return r || v->settling > 0 ? r : verifier_turns(v, loop);
+                r = settle(v, loop);
+        if (r == 0 && v->settling == 0)
+                r = verifier_turns(v, loop, ret_turns);
+        if (r == 0 && v->settling > 0) {
+                loop->kept = head->states;
+        } else {
+                state_release_list(&v->pool, head->states);
+                forget_inside(v, loop);
+        }
+        *head = (struct point){0};
+        return r;
+}
+
+int verifier_loop(struct verifier *v, struct loop *loop)
+{
+        struct verifier_turn *turn = &v->turns[v->context.n_turns++];
+        uint64_t turns = 0;
+        bool is_left;
+        int r;
+
+        *turn = (struct verifier_turn){.frame = v->context.n, .head = v->cfg->blocks[loop->head].start};
+        r = keep_apart(v, loop, turn);
+        is_left = !v->points[loop->head].states;
+        if (r == 0 && !is_left)
+                r = go_joined(v, loop, &turns);
+        /* Every turn that was kept apart led back, but for one that was the last. */
+        if (__builtin_add_overflow(turns, turn->turn - is_left, &turns))
+                turns = UINT64_MAX;
+        loop->turns = MAX(loop->turns, turns);
+        v->context.n_turns--;
+        return r;
 }

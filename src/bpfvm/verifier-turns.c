@@ -36,7 +36,7 @@ struct counter_slot {
 
 struct turns {
         struct verifier *v;
-        struct loop *loop;
+        const struct loop *loop;
         struct counter_slot slots[COUNTER_SLOTS];
         unsigned n_slots;
         struct turn *turns;           /* at the start of each block, by position in the loop */
@@ -221,7 +221,7 @@ static void go_on(struct turns *t, uint32_t block, const struct turn *turn)
                 uint32_t next = b->next[i];
                 struct turn *there;
 
-                if (next == CFG_NONE || !(t->v->costs[block].ways & (i == 0 ? WAY_FALLS : WAY_JUMPS)) ||
+                if (next == CFG_NONE || !(t->v->costs[block].ever & (i == 0 ? WAY_FALLS : WAY_JUMPS)) ||
                     !loops_have(t->v->loops, (uint32_t)(t->loop - t->v->loops->loops), next))
                         continue;
                 if (next == t->loop->head) {
@@ -338,7 +338,7 @@ static struct verifier_place place_of(const struct turns *t, unsigned variable)
 }
 
 /* Tell whoever wants to know how the counter that was chosen goes through the loop. */
-static void report(const struct turns *t, unsigned counter)
+static void report(const struct turns *t, unsigned counter, uint64_t allowed)
 {
         const struct verifier *v = t->v;
         const struct moved *round = &t->round[counter];
@@ -348,7 +348,7 @@ static void report(const struct turns *t, unsigned counter)
                                               .is_low = round->is_low,
                                               .least = round->least,
                                               .most = round->most,
-                                              .turns = t->loop->turns};
+                                              .turns = allowed};
 
         if (v->options->observe_ending)
                 v->options->observe_ending(v->options->userdata, &v->context, &turns);
@@ -388,13 +388,13 @@ static bool choose_counter(const struct turns *t, unsigned *ret, uint64_t *ret_t
         return *ret_turns != UINT64_MAX;
 }
 
-int verifier_turns(struct verifier *v, struct loop *loop)
+int verifier_turns(struct verifier *v, const struct loop *loop, uint64_t *ret)
 {
         _cleanup_free_ struct turn *memory = calloc(loop->end - loop->first, sizeof(*memory));
         struct turns t = {.v = v, .loop = loop, .turns = memory};
         unsigned counter = 0;
 
-        loop->turns = 0;
+        *ret = 0;
         if (!memory)
                 return err_set_nomem(v->err);
         choose_slots(&t);
@@ -404,11 +404,11 @@ int verifier_turns(struct verifier *v, struct loop *loop)
         follow(&t);
         if (!t.has_round) /* no way leads back, whatever the graph says */
                 return 0;
-        if (!choose_counter(&t, &counter, &loop->turns))
+        if (!choose_counter(&t, &counter, ret))
                 return verifier_refuse(v, FAULT_TERMINATION, v->cfg->blocks[loop->head].start,
                                        "begins a loop that nothing shows to end: no register or stack slot grows, or "
                                        "falls, on every way round between bounds that hold in every turn");
-        report(&t, counter);
+        report(&t, counter, *ret);
         return 0;
 }
 

@@ -22,6 +22,8 @@ static void verifier_done(struct verifier *v)
                 state_release_list(&v->pool, v->points[i].states);
         for (unsigned i = 0; i < ARRAY_SIZE(v->exits); i++)
                 state_release_list(&v->pool, v->exits[i].states);
+        for (uint32_t l = 0; v->loops && l < v->loops->n; l++)
+                state_release_list(&v->pool, v->loops->loops[l].kept);
         state_pool_done(&v->pool);
         loops_free(v->loops);
         cfg_free(v->cfg);
@@ -55,6 +57,12 @@ static struct state *copy_of(struct verifier *v, const struct state *state, uint
         return copy;
 }
 
+static void note_way(struct verifier *v, uint32_t block, uint8_t way)
+{
+        v->costs[block].ways |= way;
+        v->costs[block].ever |= way;
+}
+
 /* An instruction was refused: say what was known there. Takes the state over. Return: 1. */
 static int refused(struct verifier *v, struct state *state)
 {
@@ -78,13 +86,13 @@ static int go_branch(struct verifier *v, uint32_t from, struct state *state)
         if (!jumps)
                 return refused(v, state);
         if (transfer_branch(&v->t, jumps, block->last, true)) {
-                v->costs[from].ways |= WAY_JUMPS;
+                note_way(v, from, WAY_JUMPS);
                 r = verifier_flow(v, from, block->next[1], jumps);
         } else {
                 state_release(&v->pool, jumps);
         }
         if (r == 0 && transfer_branch(&v->t, state, block->last, false)) {
-                v->costs[from].ways |= WAY_FALLS;
+                note_way(v, from, WAY_FALLS);
                 return verifier_flow(v, from, block->next[0], state);
         }
         state_release(&v->pool, state);
@@ -126,12 +134,12 @@ static int go_on(struct verifier *v, uint32_t from, struct state *state)
         case INSN_CALL_LOCAL:
                 return go_call(v, from, state);
         case INSN_JUMP:
-                v->costs[from].ways |= WAY_JUMPS;
+                note_way(v, from, WAY_JUMPS);
                 return verifier_flow(v, from, block->next[1], state);
         default:
                 if (transfer_insn(&v->t, state, block->last))
                         return refused(v, state);
-                v->costs[from].ways |= WAY_FALLS;
+                note_way(v, from, WAY_FALLS);
                 return verifier_flow(v, from, block->next[0], state);
         }
 }
@@ -152,6 +160,7 @@ static int go_block(struct verifier *v, uint32_t number, struct state *state)
 {
         const struct cfg_block *block = &v->cfg->blocks[number];
         const struct insn *insns = v->program->insns;
+        uint64_t before = v->verdict->transfers;
         uint32_t slot = block->start;
 
         while (slot != block->last) {
@@ -163,6 +172,8 @@ static int go_block(struct verifier *v, uint32_t number, struct state *state)
         }
         observe(v, slot, state);
         v->verdict->transfers++;
+        if (v->apart > 0)
+                v->apart_transfers += v->verdict->transfers - before;
         return go_on(v, number, state);
 }
 
@@ -186,7 +197,7 @@ static int finish_call(struct verifier *v, uint32_t from)
 
                 exits->states = state->next;
                 exits->n--;
-                v->costs[from].ways |= WAY_FALLS;
+                note_way(v, from, WAY_FALLS);
                 r = verifier_flow(v, from, block->next[0], state);
         }
         return r;
@@ -198,7 +209,7 @@ int verifier_block(struct verifier *v, uint32_t number, bool keeps)
         struct state *states = point->states;
         int r = 0;
 
-        v->costs[number].ways |= WAY_REACHED;
+        note_way(v, number, WAY_REACHED);
         if (!keeps)
                 *point = (struct point){0};
         while (states && r == 0) {
@@ -246,11 +257,10 @@ static void forget_loops(struct verifier *v, const struct cfg_sub *sub)
 
                 if (!v->cfg->blocks[block].is_loop_head)
                         continue;
-                state_release_list(&v->pool, v->points[block].states);
-                v->points[block] = (struct point){0};
                 loop = loops_of_head(v->loops, block);
-                loop->passes = 0;
-                loop->has_grown = false;
+                state_release_list(&v->pool, loop->kept);
+                loop->kept = NULL;
+                loop->turns = 0;
         }
 }
 
@@ -261,7 +271,7 @@ int verifier_sub(struct verifier *v, uint32_t sub, uint64_t *ret_ps)
         int r;
 
         for (uint32_t i = s->first_rank; i < s->first_rank + s->n_blocks; i++)
-                v->costs[v->cfg->order[i]] = (struct block_cost){0};
+                v->costs[v->cfg->order[i]] = (struct block_cost){.ever = v->costs[v->cfg->order[i]].ever};
         *deepest = 0;
         r = verifier_go(v, s->first_rank, s->first_rank + s->n_blocks);
         v->sub_bytes[sub] = MAX(v->sub_bytes[sub], *deepest);
@@ -385,6 +395,7 @@ static int check_once(const struct program *program, const struct verifier_optio
         };
         int r;
 
+        v.context.turns = v.turns;
         v.t = (struct transfer){.program = program,
                                 .profile = options->profile,
                                 .may_actuate = options->may_actuate,

@@ -18,8 +18,8 @@
  * Blocks are gone through in topological order, each function anew for every chain of calls that leads to it. Where
  * paths meet, states are joined so that no more than @disjuncts of them are left. So an instruction is carried out at
  * most that often for each chain of calls, whatever the branches, and each edge compares at most the square of it: both
- * bounds are known before the work begins, and the work is counted against them. In loops they grow by the passes that
- * a loop may take to settle (verifier-loop.c). */
+ * bounds are known before the work begins, and the work is counted against them. In loops they grow by what may be spent
+ * on turns that are kept apart, and by the passes that a loop may take to settle (verifier-loop.c). */
 
 #define VERIFIER_DISJUNCTS     4 /* see docs/method.md for the curve of what is accepted against time */
 #define VERIFIER_DISJUNCTS_MAX 64
@@ -27,10 +27,20 @@
 #define VERIFIER_CONTEXTS_MAX  65536
 #define VERIFIER_INSNS_MAX     UINT64_C(4000000) /* summed over chains of calls */
 
-/* A chain of calls: the slots of the calls, outermost first. */
+/* In which turn of a loop the running states are, where turns are kept apart: states of one turn lead to the head again
+ * only in later turns. The loop begins at @head, in frame @frame. */
+struct verifier_turn {
+        uint32_t frame, head, turn;
+};
+
+#define VERIFIER_TURNS_MAX (8 * PROFILE_CALL_DEPTH)
+
+/* A chain of calls: the slots of the calls, outermost first; and the loops around. */
 struct verifier_context {
         uint32_t n;
         uint32_t calls[PROFILE_CALL_DEPTH];
+        uint32_t n_turns;
+        const struct verifier_turn *turns; /* borrowed for the call of an observer */
 };
 
 /* Where a number is kept: a register, or, with reg VERIFIER_STACK, @size bytes of the running frame at @offset from

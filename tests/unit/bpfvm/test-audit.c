@@ -113,9 +113,10 @@ static void run_claims(const struct program *program, const struct certificate *
         claims.checks = checks;
         for (uint32_t i = 0; i < certificate->n_contexts; i++)
                 for (uint32_t k = 0; k < certificate->contexts[i].n_points; k++)
-                        for (const struct state *s = certificate->contexts[i].points[k].states; s; s = s->next)
+                        for (const struct certificate_state *s = certificate->contexts[i].points[k].states; s;
+                             s = s->next)
                                 claims_add(&claims, &certificate->contexts[i].chain,
-                                           certificate->contexts[i].points[k].slot, s);
+                                           certificate->contexts[i].points[k].slot, &s->state);
         rng_seed_stream(&rng, seed, 9);
         for (unsigned run = 0; run < 6; run++) {
                 _cleanup_store_ struct store *store = NULL;
@@ -147,7 +148,8 @@ static bool mutate_claim(struct certificate *certificate, struct rng *rng)
 {
         struct certificate_context *context = &certificate->contexts[rng_below(rng, certificate->n_contexts)];
         struct certificate_point *point = &context->points[rng_below(rng, context->n_points)];
-        struct state *state = point->states;
+        struct certificate_state *claim = point->states;
+        struct state *state = claim ? &claim->state : NULL;
         struct slot *slot = state && state->n_slots > 0 ? &state->slots[rng_below(rng, state->n_slots)] : NULL;
         struct reg *reg = state ? &state->regs[rng_below(rng, 10)] : NULL;
 
