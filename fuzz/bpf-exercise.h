@@ -16,6 +16,15 @@
 #define EXERCISE_STEPS     3000
 #define EXERCISE_MAP_BYTES (1 << 20)
 
+/* One of every kind. */
+static const struct map_def exercise_maps[] = {
+        {.name = "array", .kind = MAP_ARRAY, .key_size = 4, .value_size = 12, .max_entries = 4},
+        {.name = "hash", .kind = MAP_HASH, .key_size = 8, .value_size = 8, .max_entries = 2},
+        {.name = "ring", .kind = MAP_RING, .max_entries = 4096},
+        {.name = "global", .kind = MAP_ARRAY, .key_size = 4, .value_size = 16, .max_entries = 1, .is_global = true},
+        {.name = "ro", .kind = MAP_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1, .is_read_only = true},
+};
+
 static uint64_t exercise_time(void *userdata)
 {
         return 1000;
@@ -35,7 +44,7 @@ static void exercise_require(bool holds)
 }
 
 /* What the disassembler prints, the assembler turns into the same bytes. */
-static void exercise_text(const struct program *program)
+static inline void exercise_text(const struct program *program)
 {
         _cleanup_text_ struct text text = {0};
         _cleanup_free_ uint8_t *bytes = NULL;
@@ -53,7 +62,7 @@ static void exercise_text(const struct program *program)
         exercise_require(len == (size_t)program->n_insns * INSN_SLOT_BYTES && memcmp(bytes, program->slots, len) == 0);
 }
 
-static void exercise_graph(const struct program *program)
+static inline void exercise_graph(const struct program *program)
 {
         _cleanup_cfg_ struct cfg *cfg = NULL;
         struct fault fault = {0};
@@ -80,7 +89,7 @@ static void exercise_graph(const struct program *program)
 }
 
 /* A run that the checking interpreter finds nothing wrong with gives the same everywhere. */
-static void exercise_runs(const struct program *program)
+static inline void exercise_runs(const struct program *program)
 {
         _cleanup_store_ struct store *store = NULL;
         _cleanup_interp_ struct interp *interp = NULL;
@@ -119,7 +128,7 @@ static void exercise_runs(const struct program *program)
         exercise_require(r0 == strict.r0 && memcmp(context, after, size) == 0);
 }
 
-static void exercise_program(const struct program *program)
+static inline void exercise_program(const struct program *program)
 {
         if (program->fault.kind != FAULT_NONE) {
                 exercise_require(!program->insns && program->fault.text[0] != 0);

@@ -201,10 +201,11 @@ static int remember(struct verifier *v, const struct point *point, struct state 
 static int keep_apart(struct verifier *v, struct loop *loop, struct verifier_turn *turn)
 {
         struct point *head = &v->points[loop->head];
+        uint64_t limit = v->options->joins_turns ? 0 : LOOP_APART;
         struct state *before = NULL;
         int r = 0;
 
-        while (r == 0 && head->states && v->apart_transfers < LOOP_APART && !is_round(v, head, before)) {
+        while (r == 0 && head->states && v->apart_transfers < limit && !is_round(v, head, before)) {
                 if ((turn->turn & (turn->turn - 1)) == 0)
                         r = remember(v, head, &before);
                 if (r)

@@ -80,6 +80,7 @@ struct verifier_options {
         unsigned disjuncts;   /* 0: VERIFIER_DISJUNCTS */
         uint64_t max_bytes;   /* of states, 0: VERIFIER_BYTES */
         bool wants_costliest; /* the way that costs most */
+        bool joins_turns;     /* loops' turns are not kept apart: less is accepted, and certificates are smaller */
 
         /* Called before each instruction with a state that holds there, once for every state; in a loop only after it
          * has settled. May be NULL. */
