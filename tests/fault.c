@@ -13,7 +13,7 @@
 
 static struct {
         bool armed, struck;
-        enum fault_kind kind;
+        enum fault_call kind;
         unsigned left;
         char trace[4096];
         size_t traced;
@@ -60,7 +60,7 @@ static bool call_fails(char letter, bool takes_space)
         return true;
 }
 
-void fault_arm(enum fault_kind kind, unsigned n)
+void fault_arm(enum fault_call kind, unsigned n)
 {
         memset(&fault, 0, sizeof(fault));
         fault.kind = kind;

@@ -17,7 +17,7 @@
  * Only calls out of the statically linked code are seen, not those inside shared libraries; jansson allocates through
  * base/json.c, so that it is seen. One thread only. */
 
-enum fault_kind {
+enum fault_call {
         FAULT_ALLOCATION, /* malloc, calloc, realloc, reallocarray, strdup, strndup, opendir: fail with ENOMEM */
         FAULT_IO,   /* openat, mkdirat, read, write, fsync, ftruncate, renameat, unlinkat: fail with EIO; a write of
                      * more than one byte first writes half */
@@ -26,7 +26,7 @@ enum fault_kind {
 };
 
 /* fault_arm - let the @n-th call of @kind from now on (from 1) strike */
-void fault_arm(enum fault_kind kind, unsigned n);
+void fault_arm(enum fault_call kind, unsigned n);
 
 /* fault_disarm - stop. Return: whether it struck. */
 bool fault_disarm(void);

@@ -565,7 +565,7 @@ static void test_killed_anywhere(void **state)
  * afterwards completes. */
 static void test_faults_anywhere(void **state)
 {
-        static const enum fault_kind kinds[] = {FAULT_ALLOCATION, FAULT_IO, FAULT_FULL};
+        static const enum fault_call kinds[] = {FAULT_ALLOCATION, FAULT_IO, FAULT_FULL};
 
         for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
                 for (unsigned n = 1;; n++) {

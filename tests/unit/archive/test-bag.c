@@ -423,7 +423,7 @@ static void test_seal_sweeps(void **state)
 
 static void test_check_under_faults(void **state)
 {
-        static const enum fault_kind kinds[] = {FAULT_ALLOCATION, FAULT_IO};
+        static const enum fault_call kinds[] = {FAULT_ALLOCATION, FAULT_IO};
         _cleanup_bag_ struct bag bag = bag_make_sealed();
 
         put(&bag, "data/two", "xx"); /* so that faults are added as well */

@@ -429,7 +429,7 @@ static void test_bad_columns_are_bugs(void **state)
 static void test_writer_under_faults(void **state)
 {
         static const int64_t rows[][3] = {{0, 1, 2}, {3, 4, 5}};
-        static const enum fault_kind kinds[] = {FAULT_ALLOCATION, FAULT_IO, FAULT_FULL};
+        static const enum fault_call kinds[] = {FAULT_ALLOCATION, FAULT_IO, FAULT_FULL};
 
         for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
                 for (unsigned n = 1;; n++) {
@@ -455,7 +455,7 @@ static void test_writer_under_faults(void **state)
 
 static void test_reader_under_faults(void **state)
 {
-        static const enum fault_kind kinds[] = {FAULT_ALLOCATION, FAULT_IO};
+        static const enum fault_call kinds[] = {FAULT_ALLOCATION, FAULT_IO};
         _cleanup_scratch_ struct scratch scratch = scratch_make();
 
         put_text(&scratch, "a,b\n1,2\n");

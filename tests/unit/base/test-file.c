@@ -122,7 +122,7 @@ static void test_write_long_names(void **state)
 /* Whatever fails, the file holds its old bytes or the new ones, and no temporary file is left. */
 static void test_write_under_faults(void **state)
 {
-        static const enum fault_kind kinds[] = {FAULT_ALLOCATION, FAULT_IO, FAULT_FULL};
+        static const enum fault_call kinds[] = {FAULT_ALLOCATION, FAULT_IO, FAULT_FULL};
 
         for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
                 for (unsigned n = 1;; n++) {
