@@ -20,7 +20,9 @@ struct claim {
 };
 
 struct claims {
-        struct claim **at; /* by slot of the program */
+        /* By slot of the program: circular lists, by the claim that was added last, and then by the one that was found
+         * true last. In a loop's next turn it is mostly the next that is. */
+        struct claim **at;
         uint32_t n;
         const bool *checks;  /* by slot: where a claim has to hold; NULL: everywhere */
         uint32_t wrong_slot; /* where none was true, and what the last that was tried said */
@@ -36,13 +38,18 @@ static inline int claims_init(struct claims *claims, const struct program *progr
 
 static inline void claims_done(struct claims *claims)
 {
-        for (uint32_t i = 0; claims->at && i < claims->n; i++)
-                while (claims->at[i]) {
-                        struct claim *claim = claims->at[i];
+        for (uint32_t i = 0; claims->at && i < claims->n; i++) {
+                struct claim *claim = claims->at[i] ? claims->at[i]->next : NULL;
 
-                        claims->at[i] = claim->next;
+                if (claim)
+                        claims->at[i]->next = NULL;
+                while (claim) {
+                        struct claim *next = claim->next;
+
                         free(claim);
+                        claim = next;
                 }
+        }
         free(claims->at);
 }
 
@@ -62,7 +69,9 @@ static inline void claims_add(void *userdata, const struct verifier_context *con
         claim->state.slots = claim->slots;
         if (state->n_slots > 0)
                 memcpy(claim->slots, state->slots, state->n_slots * sizeof(struct slot));
-        claim->next = claims->at[slot];
+        claim->next = claims->at[slot] ? claims->at[slot]->next : claim;
+        if (claims->at[slot])
+                claims->at[slot]->next = claim;
         claims->at[slot] = claim;
 }
 
@@ -191,13 +200,18 @@ static inline bool claim_is_here(const struct claim *claim, const struct oracle_
 static inline int claims_check(void *userdata, const struct oracle_view *view)
 {
         struct claims *claims = userdata;
+        struct claim *first = claims->at[view->slot], *claim = first;
 
         if (claims->checks && !claims->checks[view->slot])
                 return 0;
         snprintf(claims->wrong, sizeof(claims->wrong), "no state was claimed here");
-        for (const struct claim *claim = claims->at[view->slot]; claim; claim = claim->next)
-                if (claim_is_here(claim, view) && claim_holds(claim, view, claims->wrong, sizeof(claims->wrong)))
+        while (claim) {
+                if (claim_is_here(claim, view) && claim_holds(claim, view, claims->wrong, sizeof(claims->wrong))) {
+                        claims->at[view->slot] = claim;
                         return 0;
+                }
+                claim = claim->next != first ? claim->next : NULL;
+        }
         claims->wrong_slot = view->slot;
         return 1;
 }

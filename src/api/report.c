@@ -73,12 +73,12 @@ API void assay_bpf_report_free(struct assay_bpf_report *report)
 static int finish(const struct program *program, const struct verifier_options *options, unsigned counterexample_ms,
                   int outcome, struct verdict *verdict, struct assay_bpf_report **ret, struct err *err)
 {
+        const struct counterexample_effort effort = {.ns = counterexample_ms * NSEC_PER_MSEC};
         struct counterexample *example = NULL;
         int r = 0;
 
-        if (outcome == 1 && ret && counterexample_ms > 0)
-                r = counterexample_find(program, options, verdict, counterexample_ms * NSEC_PER_MSEC, SEARCH_SEED,
-                                        &example, err);
+        if (outcome == 1 && ret && effort.ns > 0)
+                r = counterexample_find(program, options, verdict, &effort, SEARCH_SEED, &example, err);
         if (r < 0) {
                 verdict_done(verdict);
                 return r;

@@ -22,7 +22,15 @@ struct audit {
         uint32_t *frames;                          /* by function: bytes below r10 */
         struct way *ways;                          /* by block, of the context */
         uint64_t *costs;                           /* by context, picoseconds; contexts with longer chains come first */
+
+        /* By point, where its search for a claim begins: at the one found last. Those of a loop's turns mostly are
+         * found in their order, so that the search takes a step where it could take thousands. */
+        const struct certificate_state **hints;
+        size_t *first_hints; /* by context: that of its first point */
+        uint64_t comparisons;
 };
+
+#define COMPARISONS_MAX UINT64_C(50000000) /* for all claims; certificates that were made take a few of each */
 
 /* Where claimed states go on from a block, and what the rest of the function costs at most from there. */
 struct way {
@@ -45,8 +53,66 @@ static const struct verifier_ending *ending_at(const struct certificate_context 
         return NULL;
 }
 
-/* Whether a jump against the order, back to @head, moves the counter of that loop. */
-static bool moves_counter(const struct audit *a, uint32_t head, const struct audit_state *state)
+/* The bounds that a claim at a loop's head sets to its counter. Return: false if it is no number there. */
+static bool counter_bounds(const struct state *claim, const struct verifier_ending *ending, struct audit_bounds *ret)
+{
+        const struct verifier_place *at = &ending->counter;
+        const struct reg *found = at->reg < INSN_FRAME_POINTER ? &claim->regs[at->reg] : NULL;
+        struct audit_number n;
+
+        for (size_t i = 0; i < claim->n_slots && at->reg == VERIFIER_STACK; i++) {
+                const struct slot *slot = &claim->slots[i];
+                int offset = -8 * (STATE_PLACE_INDEX(slot->place) + 1) + slot->at;
+
+                if (STATE_PLACE_FRAME(slot->place) + 1u == claim->depth && offset == at->offset &&
+                    slot->size == at->size)
+                        found = &slot->value;
+        }
+        if (!found || found->kind != REG_SCALAR || !audit_number_of(&found->value, &n))
+                return false;
+        *ret = ending->is_low ? n.half : n.word;
+        return true;
+}
+
+static bool are_of_one_turn(const struct certificate_state *x, const struct certificate_state *y)
+{
+        for (uint32_t i = 0; i < x->n_turns && i < y->n_turns; i++)
+                if (x->turns[i].frame != y->turns[i].frame || x->turns[i].head != y->turns[i].head ||
+                    x->turns[i].turn != y->turns[i].turn)
+                        return false;
+        return x->n_turns == y->n_turns;
+}
+
+/* Whether the claims at a loop's head that are of the same turns as @claim bound its counter, so that it can move only
+ * so often before a later turn begins. */
+static bool is_bounded(struct audit *a, const struct verifier_ending *ending, const struct certificate_state *claim)
+{
+        const struct certificate_point *point = certificate_point_at(a->context, ending->head);
+        struct audit_bounds b = {UINT64_MAX, 0, INT64_MAX, INT64_MIN};
+        const __int128 limit = ending->is_low ? UINT32_MAX : UINT64_MAX;
+        const __int128 signed_limit = ending->is_low ? INT32_MAX : INT64_MAX;
+
+        for (const struct certificate_state *other = point->states; other; other = other->next) {
+                struct audit_bounds own;
+
+                a->comparisons++;
+                if (!are_of_one_turn(other, claim))
+                        continue;
+                if (!counter_bounds(&other->state, ending, &own))
+                        return false;
+                b = (struct audit_bounds){MIN(b.umin, own.umin), MAX(b.umax, own.umax), MIN(b.smin, own.smin),
+                                          MAX(b.smax, own.smax)};
+        }
+        if (ending->least >= 1 && ending->most >= ending->least)
+                return (__int128)b.umax + ending->most <= limit || (__int128)b.smax + ending->most <= signed_limit;
+        if (ending->most <= -1 && ending->least <= ending->most)
+                return (__int128)b.umin + ending->least >= 0 || (__int128)b.smin + ending->least >= -signed_limit - 1;
+        return false;
+}
+
+/* Whether a jump against the order, back to @head and in the turns of @claim there, moves the counter of that loop. */
+static bool moves_counter(struct audit *a, uint32_t head, const struct audit_state *state,
+                          const struct certificate_state *claim)
 {
         const struct verifier_ending *ending = ending_at(a->context, head);
         struct verifier_count moved;
@@ -54,13 +120,13 @@ static bool moves_counter(const struct audit *a, uint32_t head, const struct aud
         if (!ending)
                 return false;
         moved = (struct verifier_count){head, head, ending->counter, ending->is_low, ending->least, ending->most};
-        return audit_state_counts(state, &moved);
+        return audit_state_counts(state, &moved) && is_bounded(a, ending, claim);
 }
 
 /* Whether a state, coming to the block at @to, is in the turns of loops that a claim says. At a loop's head any turn
  * may begin from outside; from inside (@returns) a later one, or the same where the loop's counter was moved. */
-static bool in_claimed_turns(const struct audit *a, const struct audit_state *state,
-                             const struct certificate_state *claim, uint32_t to, bool returns)
+static bool in_claimed_turns(struct audit *a, const struct audit_state *state, const struct certificate_state *claim,
+                             uint32_t to, bool returns)
 {
         uint32_t frame = state->depth - 1;
         const struct verifier_turn *from, *there;
@@ -79,7 +145,7 @@ static bool in_claimed_turns(const struct audit *a, const struct audit_state *st
         from = audit_turn(state->turns, state->n_turns, frame, to);
         there = audit_turn(claim->turns, claim->n_turns, frame, to);
         return from && there &&
-               (there->turn > from->turn || (there->turn == from->turn && moves_counter(a, to, state)));
+               (there->turn > from->turn || (there->turn == from->turn && moves_counter(a, to, state, claim)));
 }
 
 /* A state that comes to a block has to be one that is claimed there. */
@@ -87,18 +153,33 @@ static int check_claimed(struct audit *a, const struct certificate_context *cont
                          const struct audit_state *state, bool returns)
 {
         const struct certificate_point *point = context ? certificate_point_at(context, to) : NULL;
+        const struct certificate_state **hint, *claim;
         bool is_claimed = false;
 
-        for (const struct certificate_state *claim = point ? point->states : NULL; claim; claim = claim->next) {
+        if (!point || point->n_states == 0)
+                return refuse(a, from, "nothing is claimed at slot %" PRIu32 ", where it leads", to);
+        hint = &a->hints[a->first_hints[context - a->certificate->contexts] + (size_t)(point - context->points)];
+        claim = *hint;
+        for (uint32_t i = 0; i < point->n_states; i++, claim = claim->next) {
+                if (!claim)
+                        claim = point->states;
+                if (a->comparisons++ >= COMPARISONS_MAX)
+                        return refuse(a, from, "more than %" PRIu64 " comparisons of claims", COMPARISONS_MAX);
                 if (!audit_state_within(state, &claim->state))
                         continue;
                 is_claimed = true;
-                if (in_claimed_turns(a, state, claim, to, returns))
+                if (in_claimed_turns(a, state, claim, to, returns)) {
+                        *hint = claim;
                         return 0;
+                }
         }
         if (!is_claimed)
                 return refuse(a, from, "what holds behind it is not claimed at slot %" PRIu32, to);
-        return refuse(a, from, "it leads to slot %" PRIu32 " in no turn of a loop that is claimed there", to);
+        return refuse(a, from,
+                      "it leads to slot %" PRIu32
+                      " in no turn of a loop that is claimed there, or in one that no bounded "
+                      "counter ends",
+                      to);
 }
 
 /* What a block's claims say of counters has to be known there; of its own loop's counter it begins anew. */
@@ -254,52 +335,6 @@ static int check_point(struct audit *a, uint32_t sub, const struct certificate_p
         return 0;
 }
 
-/* The bounds that a claim at a loop's head sets to its counter. Return: false if it is no number there. */
-static bool counter_bounds(const struct state *claim, const struct verifier_ending *ending, struct audit_bounds *ret)
-{
-        const struct verifier_place *at = &ending->counter;
-        const struct reg *found = at->reg < INSN_FRAME_POINTER ? &claim->regs[at->reg] : NULL;
-        struct audit_number n;
-
-        for (size_t i = 0; i < claim->n_slots && at->reg == VERIFIER_STACK; i++) {
-                const struct slot *slot = &claim->slots[i];
-                int offset = -8 * (STATE_PLACE_INDEX(slot->place) + 1) + slot->at;
-
-                if (STATE_PLACE_FRAME(slot->place) + 1u == claim->depth && offset == at->offset &&
-                    slot->size == at->size)
-                        found = &slot->value;
-        }
-        if (!found || found->kind != REG_SCALAR || !audit_number_of(&found->value, &n))
-                return false;
-        *ret = ending->is_low ? n.half : n.word;
-        return true;
-}
-
-/* Whether the claims at a loop's head bound its counter, so that it can move only so often. */
-static int check_ending(struct audit *a, const struct verifier_ending *ending)
-{
-        const struct certificate_point *point = certificate_point_at(a->context, ending->head);
-        struct audit_bounds b = {UINT64_MAX, 0, INT64_MAX, INT64_MIN};
-        const __int128 limit = ending->is_low ? UINT32_MAX : UINT64_MAX;
-        const __int128 signed_limit = ending->is_low ? INT32_MAX : INT64_MAX;
-        bool rises = ending->least >= 1 && ending->most >= ending->least;
-        bool falls = ending->most <= -1 && ending->least <= ending->most;
-
-        for (const struct certificate_state *claim = point ? point->states : NULL; claim; claim = claim->next) {
-                struct audit_bounds own;
-
-                if (!counter_bounds(&claim->state, ending, &own))
-                        return refuse(a, ending->head, "the loop's counter is no number");
-                b = (struct audit_bounds){MIN(b.umin, own.umin), MAX(b.umax, own.umax), MIN(b.smin, own.smin),
-                                          MAX(b.smax, own.smax)};
-        }
-        if (rises && ((__int128)b.umax + ending->most <= limit || (__int128)b.smax + ending->most <= signed_limit))
-                return 0;
-        if (falls && ((__int128)b.umin + ending->least >= 0 || (__int128)b.smin + ending->least >= -signed_limit - 1))
-                return 0;
-        return refuse(a, ending->head, "the claims do not bound the loop's counter");
-}
-
 /* The functions that run in the frames of a chain of calls. Return: false if it leads nowhere. */
 static bool follow_chain(const struct audit *a, const struct verifier_context *chain, uint32_t subs[PROFILE_CALL_DEPTH])
 {
@@ -369,8 +404,6 @@ static int check_context(struct audit *a, uint32_t number)
         memset(a->ways, 0, a->cfg->n_blocks * sizeof(*a->ways));
         for (uint32_t i = 0; i < context->n_points && r == 0; i++)
                 r = check_point(a, subs[context->chain.n], &context->points[i]);
-        for (uint32_t i = 0; i < context->n_loops && r == 0; i++)
-                r = check_ending(a, &context->loops[i]);
         for (uint32_t frame = 0; frame <= context->chain.n; frame++)
                 a->frames[subs[frame]] = MAX(a->frames[subs[frame]], a->rules.deepest[frame]);
         if (r == 0 && a->cfg->n_back_edges == 0)
@@ -460,6 +493,26 @@ static int check_all(struct audit *a, struct err *err)
         return r ? r : check_budgets(a);
 }
 
+/* Return: false if memory ran out. */
+static bool make_hints(struct audit *a)
+{
+        size_t n = 0;
+
+        a->first_hints = calloc(a->certificate->n_contexts + 1, sizeof(*a->first_hints));
+        for (uint32_t i = 0; a->first_hints && i < a->certificate->n_contexts; i++) {
+                a->first_hints[i] = n;
+                n += a->certificate->contexts[i].n_points;
+        }
+        a->hints = calloc(n + 1, sizeof(struct certificate_state *));
+        return a->first_hints && a->hints;
+}
+
+static void audit_done(struct audit *a)
+{
+        free(a->first_hints);
+        free(a->hints);
+}
+
 int audit_check(const struct program *program, const struct certificate *certificate,
                 const struct verifier_options *options, struct fault *fault, struct err *err)
 {
@@ -468,7 +521,10 @@ int audit_check(const struct program *program, const struct certificate *certifi
         _cleanup_free_ uint32_t *frames = NULL;
         _cleanup_free_ struct way *ways = NULL;
         _cleanup_cfg_ struct cfg *cfg = NULL;
-        struct audit a = {.program = program, .certificate = certificate, .options = options, .fault = fault};
+        _cleanup_(audit_done) struct audit a = {.program = program,
+                                                .certificate = certificate,
+                                                .options = options,
+                                                .fault = fault};
         int r;
 
         if (program->fault.kind != FAULT_NONE) {
@@ -480,7 +536,7 @@ int audit_check(const struct program *program, const struct certificate *certifi
                 return r;
         frames = calloc(cfg->n_subs, sizeof(*frames));
         ways = calloc(cfg->n_blocks, sizeof(*ways));
-        if (!now || !jumps || !costs || !frames || !ways)
+        if (!now || !jumps || !costs || !frames || !ways || !make_hints(&a))
                 return err_set_nomem(err);
 
         a.cfg = cfg;

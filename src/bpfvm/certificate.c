@@ -439,64 +439,43 @@ static void sort(struct certificate *certificate)
         }
 }
 
-/* Verify, and keep what is observed. Return: 0 with @ret; 1 refused; a negative errno. */
-static int record(const struct program *program, const struct cfg *cfg, const struct verifier_options *options,
-                  struct certificate **ret, struct verdict *ret_verdict, struct err *err)
+int certificate_make(const struct program *program, const struct verifier_options *options, struct certificate **ret,
+                     struct verdict *ret_verdict, struct err *err)
 {
         _cleanup_certificate_ struct certificate *certificate = calloc(1, sizeof(*certificate));
-        _cleanup_(recorder_done) struct recorder rec = {.cfg = cfg, .certificate = certificate};
+        _cleanup_cfg_ struct cfg *cfg = NULL;
+        _cleanup_(recorder_done) struct recorder rec = {.certificate = certificate};
         struct verifier_options recording = *options;
+        struct verdict verdict = {0};
+        struct fault fault;
         int r;
 
         if (!certificate)
                 return err_set_nomem(err);
-        recording.observe = record_state;
-        recording.observe_ending = record_ending;
-        recording.observe_count = record_count;
-        recording.userdata = &rec;
-        r = verifier_check(program, &recording, ret_verdict, err);
-        if (r < 0)
-                return r;
-        if (rec.failed) {
-                verdict_done(ret_verdict);
-                return err_set_nomem(err);
-        }
-        if (r > 0)
-                return r;
-        sort(certificate);
-        *ret = TAKE_PTR(certificate);
-        return 0;
-}
-
-int certificate_make(const struct program *program, const struct verifier_options *options, struct certificate **ret,
-                     struct verdict *ret_verdict, struct err *err)
-{
-        _cleanup_certificate_ struct certificate *certificate = NULL;
-        _cleanup_cfg_ struct cfg *cfg = NULL;
-        struct verifier_options joining = *options;
-        struct fault fault;
-        int r;
-
         r = program->fault.kind == FAULT_NONE ? cfg_build(program, &cfg, &fault, err) : 1;
         if (r < 0)
                 return r;
         if (r > 0) /* there is nothing to observe, and the verifier says why */
                 return verifier_check(program, options, ret_verdict, err);
 
-        /* A loop whose turns need not be told apart takes a few states instead of a few for every turn. */
-        joining.joins_turns = true;
-        r = record(program, cfg, cfg->n_back_edges > 0 ? &joining : options, &certificate, ret_verdict, err);
-        if (r == 1 && cfg->n_back_edges > 0 && !options->joins_turns) {
-                verdict_done(ret_verdict);
-                r = record(program, cfg, options, &certificate, ret_verdict, err);
-        }
-        if (r != 0)
-                return r;
-        r = certificate_digests(program, options, certificate->digests, err);
+        rec.cfg = cfg;
+        recording.observe = record_state;
+        recording.observe_ending = record_ending;
+        recording.observe_count = record_count;
+        recording.userdata = &rec;
+        r = verifier_check(program, &recording, &verdict, err);
+        if (r == 0)
+                r = certificate_digests(program, options, certificate->digests, err);
+        if (r == 0 && rec.failed)
+                r = err_set_nomem(err);
         if (r < 0) {
-                verdict_done(ret_verdict);
+                verdict_done(&verdict);
                 return r;
         }
+        *ret_verdict = verdict;
+        if (r > 0)
+                return r;
+        sort(certificate);
         *ret = TAKE_PTR(certificate);
         return 0;
 }

@@ -43,7 +43,7 @@ struct search {
         uint32_t n_pool;
         uint64_t constants[CONSTANTS_MAX];
         uint32_t n_constants;
-        uint64_t tries;
+        uint64_t tries, spent; /* inputs, and what they cost of the effort's steps */
 
         /* The run: where it is on the way, and the operands that turned it off. */
         const struct input *input;
@@ -70,7 +70,7 @@ void counterexample_free(struct counterexample *c)
 bool counterexample_is_due(enum fault_kind kind)
 {
         return (kind >= FAULT_UNINIT_REGISTER && kind <= FAULT_NO_ACCESS) || kind == FAULT_HELPER_FORBIDDEN ||
-               kind == FAULT_HELPER_ARGUMENT || kind == FAULT_HELPER_UNKNOWN || kind == FAULT_RETURN_VALUE;
+               kind == FAULT_HELPER_ARGUMENT || kind == FAULT_HELPER_UNKNOWN;
 }
 
 static uint64_t next_word(void *userdata)
@@ -192,6 +192,7 @@ static int run(struct search *s, struct input *input, struct fault *fault, struc
         r = oracle_run(s->program, s->store, s->program->context.size > 0 ? s->context : NULL, &how, &result, fault,
                        err);
         s->steps = result.steps;
+        s->spent += result.steps + COUNTEREXAMPLE_INPUT_STEPS;
         input->progress = (unsigned)s->position;
         input->closeness = (unsigned)(s->left[0] == s->left[1] ? 64 : __builtin_clzll(s->left[0] ^ s->left[1]));
         if (r < 0)
@@ -415,8 +416,19 @@ static int prepare(struct search *s, struct err *err)
         return store_new(s->program->maps, s->program->n_maps, &s->store, err);
 }
 
-static int search(struct search *s, int64_t until_ns, struct counterexample **ret, struct err *err)
+/* Whether nothing is left of the effort, which began at @start_ns. */
+static bool is_spent(const struct search *s, const struct counterexample_effort *effort, int64_t start_ns)
 {
+        if (effort->steps != 0 && s->spent >= effort->steps)
+                return true;
+        return effort->ns != 0 && clock_now_ns(CLOCK_MONOTONIC) - start_ns >= effort->ns;
+}
+
+static int search(struct search *s, const struct counterexample_effort *effort, struct counterexample **ret,
+                  struct err *err)
+{
+        int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC);
+
         do {
                 struct fault fault = {0};
                 int r;
@@ -432,16 +444,15 @@ static int search(struct search *s, int64_t until_ns, struct counterexample **re
                 }
                 if (keep(s) < 0 || grow(s) < 0)
                         return err_set_nomem(err);
-        } while (clock_now_ns(CLOCK_MONOTONIC) < until_ns);
+        } while (!is_spent(s, effort, start_ns));
         return 0;
 }
 
 int counterexample_find(const struct program *program, const struct verifier_options *options,
-                        const struct verdict *verdict, int64_t limit_ns, uint64_t seed, struct counterexample **ret,
-                        struct err *err)
+                        const struct verdict *verdict, const struct counterexample_effort *effort, uint64_t seed,
+                        struct counterexample **ret, struct err *err)
 {
         _cleanup_(search_done) struct search s = {.program = program, .options = options, .verdict = verdict};
-        int64_t until_ns = clock_now_ns(CLOCK_MONOTONIC) + limit_ns;
         uint64_t bytes = 0;
         int r;
 
@@ -451,7 +462,7 @@ int counterexample_find(const struct program *program, const struct verifier_opt
                 return 0;
         rng_seed(&s.rng, seed);
         r = prepare(&s, err);
-        return r < 0 ? r : search(&s, until_ns, ret, err);
+        return r < 0 ? r : search(&s, effort, ret, err);
 }
 
 int counterexample_replay(const struct program *program, const struct verifier_options *options,

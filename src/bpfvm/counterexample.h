@@ -7,9 +7,18 @@
 /* An input on which a refused program really does what it was refused for: the checking interpreter, run on it, ends in
  * a fault of the same kind at the same instruction. */
 
-#define COUNTEREXAMPLE_NS      INT64_C(50000000) /* how long to search, where nothing else is asked for */
-#define COUNTEREXAMPLE_WORDS   8                 /* answers of the outside world */
+#define COUNTEREXAMPLE_WORDS   8 /* answers of the outside world */
 #define COUNTEREXAMPLE_ENTRIES 16
+
+/* How long to search: until either is spent. 0 sets no limit, and not both may be 0. */
+struct counterexample_effort {
+        int64_t ns;     /* by the monotonic clock */
+        uint64_t steps; /* instructions, an input counting as COUNTEREXAMPLE_INPUT_STEPS more; the same on every machine
+                         */
+};
+
+#define COUNTEREXAMPLE_NS          INT64_C(50000000) /* for a person who waits for the answer */
+#define COUNTEREXAMPLE_INPUT_STEPS 32
 
 /* A value that a map holds when the program starts. */
 struct counterexample_entry {
@@ -40,14 +49,13 @@ bool counterexample_is_due(enum fault_kind kind);
 /* counterexample_find - search for one
  * @options:  those of the check
  * @verdict:  of the refusal; its path guides the search
- * @limit_ns: for how long, by the monotonic clock
  * @seed:     of what is drawn
  *
  * Return: 1 with @ret; 0 if none was found, which proves nothing; a negative errno.
  */
 int counterexample_find(const struct program *program, const struct verifier_options *options,
-                        const struct verdict *verdict, int64_t limit_ns, uint64_t seed, struct counterexample **ret,
-                        struct err *err);
+                        const struct verdict *verdict, const struct counterexample_effort *effort, uint64_t seed,
+                        struct counterexample **ret, struct err *err);
 
 /* counterexample_replay - run the program on it
  * @fault: what it ends in; kind FAULT_NONE if it does not fault

@@ -40,13 +40,14 @@ static const char *const suggestions[FAULT_KINDS] = {
         [FAULT_NO_ACCESS] = "Get at a map's values with map_lookup_elem().",
         [FAULT_DIVISION] = "Divide by something else, or drop the division.",
         [FAULT_SHIFT] = "Shift by less than the width of the operand.",
-        [FAULT_HELPER_UNKNOWN] = "Only the helpers that `assay bpf helpers` lists exist here.",
+        [FAULT_HELPER_UNKNOWN] = "See the table of helpers in docs/formats/bpf-program.md; no others exist here.",
         [FAULT_HELPER_FORBIDDEN] = "Check for a profile that allows it, or grant the right to actuate.",
         [FAULT_HELPER_ARGUMENT] = "Pass what the helper's prototype asks for, in that order.",
         [FAULT_INSN_LIMIT] = "Split the program, or check for profile full.",
         [FAULT_STACK_LIMIT] = "Move large objects to a map of one entry, or make the chain of calls shorter.",
         [FAULT_MAP_LIMIT] = "Make the maps smaller, or check for profile full.",
-        [FAULT_STATE_LIMIT] = "Call the function from fewer places, or let it be inlined.",
+        [FAULT_CONTEXT_LIMIT] = "Call the functions from fewer places, or let them be inlined.",
+        [FAULT_STATE_LIMIT] = "Split the program, or keep fewer states apart: --disjuncts 1.",
         [FAULT_TERMINATION] =
                 "Count the turns in one variable that changes by a constant every turn and is compared with a bound, "
                 "as in for (i = 0; i < N; i++).",
@@ -171,19 +172,39 @@ static void print_context(const struct program *program, const struct line *line
         text_add(out, ":\n");
 }
 
+/* The instruction, under its source line where that is another one than before. */
+static void print_insn(const struct program *program, uint32_t slot, const struct program_line **source,
+                       struct text *out)
+{
+        const struct program_line *line = program_line_at(program, slot);
+        char text[DISASM_SIZE];
+
+        if (line && line != *source) {
+                text_add(out, "; ");
+                text_add_visible(out, line->file, strlen(line->file));
+                text_addf(out, ":%" PRIu32 " ", line->line);
+                text_add_visible(out, line->text, strlen(line->text));
+                text_add(out, "\n");
+        }
+        *source = line;
+        text_addf(out, "%5" PRIu32 ": %s\n", slot, disasm_insn(&program->insns[slot], slot, text));
+}
+
 static void print_lines(const struct listing *listing, struct text *out)
 {
+        const struct program_line *source = NULL;
         const struct line *last = NULL;
 
         for (uint32_t i = 0; i < listing->n; i++) {
                 const struct line *line = &listing->lines[i];
-                char text[DISASM_SIZE];
+                bool begins = !last || !same_context(last, line);
 
-                if (!last || !same_context(last, line))
+                if (begins) {
                         print_context(listing->program, line, out);
-                if (!last || last->slot != line->slot || !same_context(last, line))
-                        text_addf(out, "%5" PRIu32 ": %s\n", line->slot,
-                                  disasm_insn(&listing->program->insns[line->slot], line->slot, text));
+                        source = NULL;
+                }
+                if (begins || last->slot != line->slot)
+                        print_insn(listing->program, line->slot, &source, out);
                 text_addf(out, "           %s\n", line->text[0] ? line->text : "nothing known");
                 last = line;
         }

@@ -44,7 +44,6 @@ enum fault_kind {
         FAULT_POINTER_LEAK,    /* a pointer reaches the result, a map, the context or a scalar argument */
         FAULT_POINTER_PARTIAL, /* part of a spilled pointer is read, or part of a pointer stored */
         FAULT_NO_ACCESS,       /* the pointer is of a kind that is never accessed directly (a map handle) */
-        FAULT_RETURN_VALUE,    /* the result is not a scalar of the allowed range */
         FAULT_DIVISION,        /* division or modulo by an immediate zero */
         FAULT_SHIFT,           /* a shift by an immediate that is not below the width */
 
@@ -55,15 +54,16 @@ enum fault_kind {
         FAULT_MAP,              /* no such map, or a definition that its kind does not allow */
 
         /* Resources. */
-        FAULT_INSN_LIMIT,  /* more instructions than the profile allows */
-        FAULT_STACK_LIMIT, /* more stack than the profile allows */
-        FAULT_MAP_LIMIT,   /* more maps, or larger ones, than the profile allows */
-        FAULT_STATE_LIMIT, /* call contexts or bytes of the verifier exceeded */
-        FAULT_TERMINATION, /* no argument that a loop ends */
-        FAULT_COST,        /* the worst case costs more than the budget */
-        FAULT_UTILISATION, /* cost times rate, summed over what is attached, is above the cap */
-        FAULT_CERTIFICATE, /* a certificate does not show that the program is safe */
-        FAULT_STEP_LIMIT,  /* the interpreter's step limit was reached */
+        FAULT_INSN_LIMIT,    /* more instructions than the profile allows */
+        FAULT_STACK_LIMIT,   /* more stack than the profile allows */
+        FAULT_MAP_LIMIT,     /* more maps, or larger ones, than the profile allows */
+        FAULT_CONTEXT_LIMIT, /* more chains of calls, or instructions in all of them, than the verifier goes through */
+        FAULT_STATE_LIMIT,   /* the verifier's states would take more memory than it may */
+        FAULT_TERMINATION,   /* no argument that a loop ends */
+        FAULT_COST,          /* the worst case costs more than the budget */
+        FAULT_UTILISATION,   /* cost times rate, summed over what is attached, is above the cap */
+        FAULT_CERTIFICATE,   /* a certificate does not show that the program is safe */
+        FAULT_STEP_LIMIT,    /* the interpreter's step limit was reached */
 
         FAULT_KINDS
 };

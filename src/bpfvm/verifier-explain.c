@@ -61,6 +61,6 @@ void verifier_explain(struct verifier *v, const struct insn *insn, const struct 
         add_stack(v, state, &known);
         free(v->verdict->known);
         v->verdict->known = text_take(&known);
-        if (v->keeps_ways)
+        if (v->kind == RUN_EXPLAINED)
                 keep_path(v, state->path);
 }

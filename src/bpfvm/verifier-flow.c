@@ -98,7 +98,7 @@ bool verifier_is_muted(const struct verifier *v, uint32_t from, uint32_t to)
 
 static int keep_way(struct verifier *v, struct state *state, uint32_t block)
 {
-        if (!v->keeps_ways)
+        if (v->kind != RUN_EXPLAINED)
                 return 0;
         if (v->n_ways == v->ways_allocated) {
                 uint32_t n = MAX(v->ways_allocated * 2, 1024u);

@@ -35,12 +35,9 @@ struct loop {
 
 #define LOOP_NONE UINT32_MAX
 
-/* A loop's turns are kept apart at first, so that nothing is lost where a bound for one variable is known by another;
- * but all that is done in such turns together is bounded. Then the states at the head are joined, and what grows is
- * widened: the head may grow so often, for each loop that it lies in, since what settles around it makes it grow too.
- * At first states are joined; then bounds that grow jump to constants that the loop compares with, then to the ends of
- * the machine's widths, then to the end of their range. */
-#define LOOP_APART   UINT64_C(262144) /* transfers */
+/* Where states at a loop's head are joined, what grows is widened: the head may grow so often, for each loop that it
+ * lies in, since what settles around it makes it grow too. At first states are joined; then bounds that grow jump to
+ * constants that the loop compares with, then to the ends of the machine's widths, then to the end of their range. */
 #define LOOP_JOINS   2
 #define LOOP_NEAR    8
 #define LOOP_FAR     4
@@ -74,6 +71,15 @@ struct block_cost {
 
 enum { WAY_REACHED = 1, WAY_FALLS = 2, WAY_JUMPS = 4 };
 
+/* A program with loops is gone through in stages, until one accepts it. In the first all states that come to a loop's
+ * head are joined, which takes a few passes however often the loop turns, and is enough for most. In the next, turns
+ * are kept apart as long as that takes no more than so many transfers, since then no bound is lost that one variable
+ * has by another. What is only tried is not observed. */
+enum run_kind { RUN_TRY, RUN_OBSERVED, RUN_EXPLAINED };
+
+#define LOOP_STAGES 3
+static const uint64_t loop_apart[LOOP_STAGES] = {0, 4096, 262144};
+
 struct verifier {
         const struct program *program;
         const struct verifier_options *options;
@@ -97,10 +103,17 @@ struct verifier {
         struct block_cost *costs; /* by block, of the running call of its function */
         uint32_t *sub_bytes;      /* by function: stack that its frame needs */
 
-        bool keeps_ways;
-        struct way *ways;
+        unsigned stage;
+        enum run_kind kind;
+        struct way *ways; /* with RUN_EXPLAINED */
         uint32_t n_ways, ways_allocated;
 };
+
+/* verifier_is_observed - whether observers are to be called; without loops nothing is ever only tried */
+static inline bool verifier_is_observed(const struct verifier *v)
+{
+        return v->kind == RUN_OBSERVED || (v->kind == RUN_TRY && !v->loops);
+}
 
 /* verifier_refuse - Return: 1, with the reason in the verdict. */
 #define verifier_refuse(v, kind, slot, ...) fault_set(&(v)->verdict->fault, kind, slot, __VA_ARGS__)

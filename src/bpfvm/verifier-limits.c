@@ -80,6 +80,22 @@ static struct work work_of(const struct verifier *v, const struct work *subs, ui
         return work;
 }
 
+/* All stages of a program with loops, given the bounds of the first. In the others an instruction in turns that are
+ * kept apart leads to two blocks at most, and a turn's states are compared with others; then so much again may be to be
+ * done in one turn of each loop when the limit is reached, before the rest is joined. */
+static void bound_stages(struct verdict *verdict, uint64_t k)
+{
+        uint64_t transfers = verdict->transfers_bound, comparisons = verdict->comparisons_bound;
+
+        for (unsigned stage = 1; stage < LOOP_STAGES; stage++) {
+                verdict->transfers_bound =
+                        add_up(verdict->transfers_bound, add_up(times(transfers, 2), loop_apart[stage]));
+                verdict->comparisons_bound =
+                        add_up(verdict->comparisons_bound,
+                               add_up(times(comparisons, 2), times(k * k + 2 * k, loop_apart[stage])));
+        }
+}
+
 static int check_work(struct verifier *v)
 {
         _cleanup_free_ struct work *subs = carve_alloc(v->cfg->n_subs * sizeof(*subs));
@@ -94,19 +110,14 @@ static int check_work(struct verifier *v)
         v->verdict->contexts = (uint32_t)MIN(all->contexts, (uint64_t)UINT32_MAX);
         v->verdict->transfers_bound = times(all->insns, v->disjuncts);
         v->verdict->comparisons_bound = times(all->edges, k * k);
-        if (v->loops) {
-                /* Turns kept apart, and what may still be to be done in one of each loop when that is spent. An
-                 * instruction there leads to two blocks at most, and a turn's states are compared with others. */
-                v->verdict->transfers_bound = add_up(times(v->verdict->transfers_bound, 2), LOOP_APART);
-                v->verdict->comparisons_bound =
-                        add_up(times(v->verdict->comparisons_bound, 2), times(k * k + 2 * k, LOOP_APART));
-        }
+        if (v->loops)
+                bound_stages(v->verdict, k);
         if (all->contexts > VERIFIER_CONTEXTS_MAX)
-                return verifier_refuse(v, FAULT_STATE_LIMIT, FAULT_NO_SLOT,
+                return verifier_refuse(v, FAULT_CONTEXT_LIMIT, FAULT_NO_SLOT,
                                        "%" PRIu64 " chains of calls; at most %d are gone through", all->contexts,
                                        VERIFIER_CONTEXTS_MAX);
         if (all->length > VERIFIER_INSNS_MAX)
-                return verifier_refuse(v, FAULT_STATE_LIMIT, FAULT_NO_SLOT,
+                return verifier_refuse(v, FAULT_CONTEXT_LIMIT, FAULT_NO_SLOT,
                                        "%" PRIu64 " instructions in all chains of calls; at most %" PRIu64
                                        " are gone through",
                                        all->length, VERIFIER_INSNS_MAX);

@@ -201,7 +201,7 @@ static int remember(struct verifier *v, const struct point *point, struct state 
 static int keep_apart(struct verifier *v, struct loop *loop, struct verifier_turn *turn)
 {
         struct point *head = &v->points[loop->head];
-        uint64_t limit = v->options->joins_turns ? 0 : LOOP_APART;
+        uint64_t limit = loop_apart[v->stage];
         struct state *before = NULL;
         int r = 0;
 

@@ -350,6 +350,8 @@ static void report(const struct turns *t, unsigned counter, uint64_t allowed)
                                               .most = round->most,
                                               .turns = allowed};
 
+        if (!verifier_is_observed(v))
+                return;
         if (v->options->observe_ending)
                 v->options->observe_ending(v->options->userdata, &v->context, &turns);
         for (uint32_t i = t->loop->first + 1; i < t->loop->end && v->options->observe_count; i++) {

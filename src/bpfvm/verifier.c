@@ -149,7 +149,7 @@ static void observe(struct verifier *v, uint32_t slot, const struct state *state
 {
         if (v->settling > 0)
                 return;
-        if (v->options->observe)
+        if (v->options->observe && verifier_is_observed(v))
                 v->options->observe(v->options->userdata, &v->context, slot, state);
         if (v->loops)
                 verifier_note(v, slot, state);
@@ -309,7 +309,8 @@ static int check_cost(struct verifier *v)
 {
         const struct profile *profile = v->options->profile;
 
-        v->verdict->cost_ps += v->table->class_ps[COST_ENTRY];
+        if (__builtin_add_overflow(v->verdict->cost_ps, v->table->class_ps[COST_ENTRY], &v->verdict->cost_ps))
+                v->verdict->cost_ps = UINT64_MAX;
         if (profile->max_cost_ps != 0 && v->verdict->cost_ps > profile->max_cost_ps)
                 return verifier_refuse(v, FAULT_COST, FAULT_NO_SLOT,
                                        "costs up to %" PRIu64 " ns by table %s; profile %s allows %" PRIu64 " ns",
@@ -350,8 +351,10 @@ static int check(struct verifier *v)
         int r;
 
         r = cfg_build(v->program, &v->cfg, &v->verdict->fault, v->err);
-        if (r == 0 && v->cfg->n_back_edges > 0 && v->options->profile->allows_loops)
+        if (r == 0 && v->cfg->n_back_edges > 0 && v->options->profile->allows_loops) {
+                v->verdict->has_loops = true;
                 r = loops_find(v);
+        }
         if (r == 0)
                 r = allocate(v);
         if (r == 0)
@@ -374,13 +377,13 @@ static int check(struct verifier *v)
 
                 r = kept < 0 ? kept : r;
         }
-        v->verdict->state_bytes = v->pool.peak_bytes;
+        v->verdict->state_bytes = MAX(v->verdict->state_bytes, (uint64_t)v->pool.peak_bytes);
         return r;
 }
 
-/* One run. With @keeps_ways it also records how each state was reached, which only a refusal needs. */
-static int check_once(const struct program *program, const struct verifier_options *options, bool keeps_ways,
-                      struct verdict *ret, struct err *err)
+/* One run. What it counts is added to what @ret has. */
+static int run(const struct program *program, const struct verifier_options *options, unsigned stage,
+               enum run_kind kind, struct verdict *ret, struct err *err)
 {
         struct verifier v = {
                 .program = program,
@@ -390,7 +393,8 @@ static int check_once(const struct program *program, const struct verifier_optio
                 .err = err,
                 .disjuncts = options->disjuncts ? MIN(options->disjuncts, (unsigned)VERIFIER_DISJUNCTS_MAX)
                                                 : VERIFIER_DISJUNCTS,
-                .keeps_ways = keeps_ways,
+                .stage = stage,
+                .kind = kind,
                 .pool = {.max_bytes = options->max_bytes ? options->max_bytes : VERIFIER_BYTES},
         };
         int r;
@@ -406,26 +410,65 @@ static int check_once(const struct program *program, const struct verifier_optio
         return r;
 }
 
+/* A verdict without what it found, for the next run. */
+static void forget(struct verdict *verdict)
+{
+        struct verdict counts = {.transfers = verdict->transfers,
+                                 .comparisons = verdict->comparisons,
+                                 .state_bytes = verdict->state_bytes};
+
+        verdict_done(verdict);
+        *verdict = counts;
+}
+
+/* Stage by stage, until the program is accepted; @ret_stage is the last. */
+static int decide(const struct program *program, const struct verifier_options *options, struct verdict *verdict,
+                  unsigned *ret_stage, struct err *err)
+{
+        bool is_observed = options->observe || options->observe_ending || options->observe_count;
+        unsigned stage = 0;
+        int r = run(program, options, stage, RUN_TRY, verdict, err);
+
+        while (r == 1 && verdict->has_loops && stage + 1 < LOOP_STAGES) {
+                stage++;
+                forget(verdict);
+                r = run(program, options, stage, stage + 1 < LOOP_STAGES ? RUN_TRY : RUN_OBSERVED, verdict, err);
+        }
+        *ret_stage = stage;
+        if (r != 0 || !verdict->has_loops || !is_observed || stage + 1 == LOOP_STAGES)
+                return r;
+        forget(verdict);
+        return run(program, options, stage, RUN_OBSERVED, verdict, err);
+}
+
+/* The same once more, with how each state was reached. */
+static int explain(const struct program *program, const struct verifier_options *options, unsigned stage,
+                   struct verdict *verdict, struct err *err)
+{
+        uint64_t transfers = verdict->transfers, comparisons = verdict->comparisons;
+        int r;
+
+        forget(verdict);
+        r = run(program, options, stage, RUN_EXPLAINED, verdict, err);
+        verdict->transfers = transfers;
+        verdict->comparisons = comparisons;
+        return r;
+}
+
 int verifier_check(const struct program *program, const struct verifier_options *options, struct verdict *ret,
                    struct err *err)
 {
         struct verdict verdict = {0};
+        unsigned stage;
         int r;
 
         if (program->fault.kind != FAULT_NONE) {
                 *ret = (struct verdict){.fault = program->fault};
                 return 1;
         }
-        r = check_once(program, options, false, &verdict, err);
-        if (r == 1 && verdict.known) {
-                struct verifier_options quiet = *options;
-
-                quiet.observe = NULL;
-                quiet.observe_ending = NULL;
-                quiet.observe_count = NULL;
-                verdict_done(&verdict);
-                r = check_once(program, &quiet, true, &verdict, err);
-        }
+        r = decide(program, options, &verdict, &stage, err);
+        if (r == 1 && verdict.known)
+                r = explain(program, options, stage, &verdict, err);
         if (r < 0) {
                 verdict_done(&verdict);
                 return r;

@@ -18,8 +18,8 @@
  * Blocks are gone through in topological order, each function anew for every chain of calls that leads to it. Where
  * paths meet, states are joined so that no more than @disjuncts of them are left. So an instruction is carried out at
  * most that often for each chain of calls, whatever the branches, and each edge compares at most the square of it: both
- * bounds are known before the work begins, and the work is counted against them. In loops they grow by what may be spent
- * on turns that are kept apart, and by the passes that a loop may take to settle (verifier-loop.c). */
+ * bounds are known before the work begins, and the work is counted against them. In loops they grow by what may be
+ * spent on turns that are kept apart, and by the passes that a loop may take to settle (verifier-loop.c). */
 
 #define VERIFIER_DISJUNCTS     4 /* see docs/method.md for the curve of what is accepted against time */
 #define VERIFIER_DISJUNCTS_MAX 64
@@ -80,7 +80,6 @@ struct verifier_options {
         unsigned disjuncts;   /* 0: VERIFIER_DISJUNCTS */
         uint64_t max_bytes;   /* of states, 0: VERIFIER_BYTES */
         bool wants_costliest; /* the way that costs most */
-        bool joins_turns;     /* loops' turns are not kept apart: less is accepted, and certificates are smaller */
 
         /* Called before each instruction with a state that holds there, once for every state; in a loop only after it
          * has settled. May be NULL. */
@@ -103,6 +102,7 @@ struct verifier_step {
 /* What was found. Everything is set when a program is accepted; of a refused one the counts say how far it got. */
 struct verdict {
         struct fault fault; /* FAULT_NONE: accepted */
+        bool has_loops;     /* of a profile that allows them */
 
         /* Refused for what is known of values: that, and blocks on one way from the entry to the instruction. */
         char *known;

@@ -51,24 +51,50 @@ static int check(struct checked *c, const struct check_options *o, const struct 
         c->r = o->certificate ? certificate_make(c->program, how, &c->certificate, &c->verdict, err)
                               : verifier_check(c->program, how, &c->verdict, err);
         if (c->r == 1) {
-                int r = counterexample_find(c->program, how, &c->verdict, COUNTEREXAMPLE_NS, 1, &c->example, err);
+                const struct counterexample_effort effort = {.ns = COUNTEREXAMPLE_NS};
+                int r = counterexample_find(c->program, how, &c->verdict, &effort, 1, &c->example, err);
 
                 return r < 0 ? r : 0;
         }
         return c->r < 0 ? c->r : 0;
 }
 
-static void print_way(const char *title, const struct verifier_step *steps, size_t n, struct text *out)
+/* " (prog.c:12)", or " (12)" in the same file as before, or nothing on the same line. */
+static void print_line(const struct program_line *line, const struct program_line *before, struct text *out)
 {
+        const char *slash = strrchr(line->file, '/');
+
+        if (before && streq(before->file, line->file)) {
+                if (before->line != line->line)
+                        text_addf(out, " (%" PRIu32 ")", line->line);
+                return;
+        }
+        text_add(out, " (");
+        print_visible(out, slash ? slash + 1 : line->file);
+        text_addf(out, ":%" PRIu32 ")", line->line);
+}
+
+/* The slots at which blocks begin, with their source lines: "0 (prog.c:12) > 5 (13) > 9". */
+static void print_way(const char *title, const struct program *program, const struct verifier_step *steps, size_t n,
+                      struct text *out)
+{
+        const struct program_line *before = NULL;
+
         if (n == 0)
                 return;
-        text_addf(out, "  %s ", title);
+        text_addf(out, "  %s, by slots%s: ", title, program->n_lines > 0 ? " (and lines)" : "");
         for (size_t i = 0; i < n; i++) {
+                const struct program_line *line;
+
                 if (n > 24 && i == 12) {
-                        text_addf(out, " ... %zu blocks ...", n - 24);
+                        text_addf(out, " > ... %zu more ...", n - 24);
                         i = n - 12;
                 }
+                line = program_line_at(program, steps[i].slot);
                 text_addf(out, "%s%" PRIu32, i > 0 ? " > " : "", steps[i].slot);
+                if (line)
+                        print_line(line, before, out);
+                before = line;
         }
         text_add(out, "\n");
 }
@@ -122,7 +148,7 @@ static void print_refused(const struct checked *c, struct text *out)
                 print_visible(out, c->verdict.known);
                 text_add(out, "\n");
         }
-        print_way("way there: blocks at", c->verdict.path, c->verdict.n_path, out);
+        print_way("way there", c->program, c->verdict.path, c->verdict.n_path, out);
         print_example(c, out);
         if (suggestion[0])
                 text_addf(out, "  try: %s\n", suggestion);
@@ -140,9 +166,10 @@ static void print_accepted(const struct checked *c, const struct verifier_option
                   ", %" PRIu32 " chains of calls\n",
                   v->transfers, v->transfers_bound, v->comparisons, v->comparisons_bound, v->contexts);
         text_addf(out, "  stack: %" PRIu32 " bytes\n", v->stack_bytes);
-        text_addf(out, "  worst case: %s by table %s\n", number_format_ns((int64_t)(v->cost_ps / 1000), time),
+        text_addf(out, "  worst case: %s%s by table %s\n", v->cost_ps == UINT64_MAX ? "more than " : "",
+                  number_format_ns((int64_t)(v->cost_ps / 1000), time),
                   how->costs ? how->costs->name : cost_default()->name);
-        print_way("costliest way: blocks at", v->costliest, v->n_costliest, out);
+        print_way("costliest way", c->program, v->costliest, v->n_costliest, out);
 }
 
 static json_t *hex_json(const uint8_t *bytes, size_t len)
@@ -193,7 +220,8 @@ static json_t *checked_json(const struct checked *c, const struct verifier_optio
 
         if (c->r == 0) {
                 json_object_set_new(json, "stack_bytes", json_integer(v->stack_bytes));
-                json_object_set_new(json, "cost_ps", json_integer((json_int_t)v->cost_ps));
+                json_object_set_new(json, "cost_ps",
+                                    v->cost_ps <= INT64_MAX ? json_integer((json_int_t)v->cost_ps) : json_null());
                 json_object_set_new(json, "costliest", way_json(v->costliest, v->n_costliest));
                 return json;
         }

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "bpfvm/admission.h"
 #include "reflex/pipeline.h"
 #include "reflex/routine-internal.h"
 
@@ -20,7 +21,7 @@ struct point {
         uint64_t armed_sequence; /* with which event */
         uint64_t sequence;
         struct pipeline_counts counts;
-        uint64_t charged; /* cost times rate, picoseconds a second */
+        uint64_t charged; /* what it takes of p->admission */
 
         struct routine *routine;         /* of the loop */
         struct routine *_Atomic pending; /* handed over to the loop */
@@ -35,7 +36,7 @@ struct pipeline {
         int64_t (*now_ns)(void *userdata);
         void (*observe)(void *userdata, const struct pipeline_trace *trace);
         void *userdata;
-        uint64_t max_charge, charged; /* picoseconds a second */
+        struct admission admission;
         uint64_t output_errors;
         int epoll, wake_fd;
         atomic_bool is_stop_wanted;

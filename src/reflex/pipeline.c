@@ -10,8 +10,6 @@
 #include "base/macro.h"
 #include "reflex/pipeline-internal.h"
 
-#define PS_PER_SECOND UINT64_C(1000000000000)
-
 int64_t pipeline_now_ns(const struct pipeline *p)
 {
         return p->now_ns ? p->now_ns(p->userdata) : clock_now_ns(CLOCK_MONOTONIC);
@@ -44,7 +42,7 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret, 
         p->now_ns = options->now_ns;
         p->observe = options->observe;
         p->userdata = options->userdata;
-        p->max_charge = (max_ppm ? max_ppm : profile_find("embedded")->max_utilisation_ppm) * (PS_PER_SECOND / 1000000);
+        p->admission = admission_open(max_ppm ? max_ppm : profile_find("embedded")->max_utilisation_ppm);
 
         envelopes_default(SLEW_WINDOW, envelopes);
         r = monitor_init(&p->monitor, options->envelopes ? options->envelopes : envelopes, pipeline_now_ns(p), err);
@@ -83,7 +81,7 @@ static void point_clear(struct point *point)
         routine_free(point->routine);
         routine_free(atomic_exchange(&point->pending, NULL));
         free_list(atomic_exchange(&point->retired, NULL));
-        point->pipeline->charged -= point->charged;
+        admission_refund(&point->pipeline->admission, &point->charged);
         point->routine = NULL;
         point->is_used = false;
 }
@@ -108,23 +106,6 @@ static struct point *point_find(const struct pipeline *p, uint32_t number)
         if (number >= PIPELINE_ATTACHMENTS_MAX || !p->points[number].is_used)
                 return NULL;
         return (struct point *)&p->points[number];
-}
-
-/* What the routine takes of a second, if with it instead of @old nothing exceeds the cap. */
-static int admit(const struct pipeline *p, const struct routine *routine, uint64_t rate_hz, uint64_t old, uint64_t *ret,
-                 struct fault *fault)
-{
-        uint64_t charge, sum;
-
-        if (__builtin_mul_overflow(routine->cost_ps, rate_hz, &charge) ||
-            __builtin_add_overflow(charge, p->charged - old, &sum) || sum > p->max_charge)
-                return fault_set(fault, FAULT_UTILISATION, FAULT_NO_SLOT,
-                                 "%s costs up to %" PRIu64 " ns, %" PRIu64 " times a second; beside %" PRIu64
-                                 " us of each second that others take, the cap is %" PRIu64 " us",
-                                 routine_name(routine), routine->cost_ps / 1000, rate_hz, (p->charged - old) / 1000000,
-                                 p->max_charge / 1000000);
-        *ret = charge;
-        return 0;
 }
 
 static int prepare(struct point *point, struct routine *routine, struct err *err)
@@ -161,7 +142,6 @@ int pipeline_attach(struct pipeline *p, const struct attachment *attachment, str
                     uint32_t *ret_number, struct fault *fault, struct err *err)
 {
         struct point *point = NULL;
-        uint64_t charge = 0;
         int r;
 
         if (attachment->rate_hz == 0 || attachment->rate_hz > PIPELINE_RATE_MAX)
@@ -169,7 +149,8 @@ int pipeline_attach(struct pipeline *p, const struct attachment *attachment, str
                                attachment->rate_hz, PIPELINE_RATE_MAX);
         r = point_find_free(p, &point, err);
         if (r == 0)
-                r = admit(p, *routine, attachment->rate_hz, 0, &charge, fault);
+                r = admission_charge(&p->admission, routine_name(*routine), routine_cost_ps(*routine),
+                                     attachment->rate_hz, &point->charged, fault);
         if (r != 0)
                 return r;
 
@@ -184,8 +165,6 @@ int pipeline_attach(struct pipeline *p, const struct attachment *attachment, str
                 point_clear(point);
                 return r;
         }
-        point->charged = charge;
-        p->charged += charge;
         point->routine = TAKE_PTR(*routine);
         *ret_number = point->number;
         return 0;
@@ -204,12 +183,15 @@ int pipeline_detach(struct pipeline *p, uint32_t number)
 int pipeline_swap(struct pipeline *p, uint32_t number, struct routine **routine, struct fault *fault, struct err *err)
 {
         struct point *point = point_find(p, number);
-        uint64_t charge;
+        struct admission admission = p->admission;
+        uint64_t charged;
         int r;
 
         if (!point)
                 return err_set(err, ERR_USAGE, ENOENT, "nothing is attached as number %" PRIu32, number);
-        r = admit(p, *routine, point->attachment.rate_hz, point->charged, &charge, fault);
+        charged = point->charged;
+        r = admission_charge(&admission, routine_name(*routine), routine_cost_ps(*routine), point->attachment.rate_hz,
+                             &charged, fault);
         if (r == 0)
                 r = prepare(point, *routine, err);
         if (r != 0)
@@ -218,8 +200,8 @@ int pipeline_swap(struct pipeline *p, uint32_t number, struct routine **routine,
         /* What the loop has not taken up by now never runs; what it gave back is no longer in use. */
         routine_free(atomic_exchange_explicit(&point->pending, TAKE_PTR(*routine), memory_order_acq_rel));
         free_list(atomic_exchange_explicit(&point->retired, NULL, memory_order_acquire));
-        p->charged = p->charged - point->charged + charge;
-        point->charged = charge;
+        p->admission = admission;
+        point->charged = charged;
         return 0;
 }
 
@@ -232,7 +214,7 @@ int pipeline_event_fd(const struct pipeline *p, uint32_t number)
 
 uint64_t pipeline_utilisation_ppm(const struct pipeline *p)
 {
-        return (p->charged + PS_PER_SECOND / 1000000 - 1) / (PS_PER_SECOND / 1000000);
+        return admission_ppm(&p->admission);
 }
 
 void pipeline_stop(struct pipeline *p)

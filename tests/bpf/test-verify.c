@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/test.h"
+
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-#include "base/cleanup.h"
 #include "bpfvm/audit.h"
 #include "bpfvm/disasm.h"
 #include "bpfvm/oracle.h"
 #include "bpfvm/transfer.h"
 #include "bpfvm/verifier.h"
+#include "tests/bpf-claim.h"
 #include "tests/bpf/gen.h"
 #include "tests/bpf/kernel.h"
 #include "tests/skip.h"
@@ -27,6 +22,8 @@
 #define PROGRAMS      10000
 #define SEED          UINT64_C(20261130)
 #define FLOOR_PERCENT 95
+#define RUNS          4  /* of each program that is accepted here, */
+#define RUNS_DISPUTED 50 /* and of those that the kernel refuses */
 
 /* Why the kernel refuses what is safe by the rules here (oracle.h): what its last message holds, and the reason. */
 static const struct explained {
@@ -49,6 +46,7 @@ static const struct explained {
 };
 
 static struct kernel kernel;
+static bool with_loops;
 
 struct tally {
         unsigned made, both, only_here, only_there, neither;
@@ -142,28 +140,42 @@ static bool shows_dead_way(const char *log, const struct program *program, const
         return false;
 }
 
-/* What is accepted here runs: on contexts of all kinds the checking interpreter finds no fault. And the auditor agrees.
- */
-static void check_accepted(const struct program *program, const struct verifier_options *options, uint64_t number)
+/* What is accepted here runs: on contexts of all kinds the checking interpreter finds no fault, and before each
+ * instruction what was claimed is true. */
+static void run_accepted(const struct program *program, struct claims *claims, unsigned runs, uint64_t number)
 {
-        _cleanup_certificate_ struct certificate *certificate = NULL;
-        _cleanup_verdict_ struct verdict verdict = {0};
+        struct oracle_options how = {.observe = claims_check, .userdata = claims};
         _cleanup_store_ struct store *store = NULL;
-        struct fault fault = {0};
         struct rng rng;
 
         rng_seed_stream(&rng, SEED + 1, number);
         assert_int_equal(store_new(program->maps, program->n_maps, &store, NULL), 0);
-        for (unsigned i = 0; i < 50; i++) {
+        for (unsigned i = 0; i < runs; i++) {
                 uint8_t context[GEN_CONTEXT_BYTES];
                 struct oracle_result result;
+                struct fault fault = {0};
+                int r;
 
                 store_clear(store);
                 gen_context(&rng, context);
-                if (oracle_run(program, store, context, NULL, &result, &fault, NULL) != 0)
-                        fail_msg("program %" PRIu64 " is accepted here and ends in %s at %u: %s", number,
-                                 fault_name(fault.kind), fault.slot, fault.text);
+                r = oracle_run(program, store, context, &how, &result, &fault, NULL);
+                if (r == 0)
+                        continue;
+                print_program(program);
+                if (r == 2)
+                        fail_msg("program %" PRIu64 ", slot %u: %s", number, claims->wrong_slot, claims->wrong);
+                fail_msg("program %" PRIu64 " is accepted here and ends in %s at %u: %s", number,
+                         fault_name(fault.kind), fault.slot, fault.text);
         }
+}
+
+/* And the auditor agrees. */
+static void audit_accepted(const struct program *program, const struct verifier_options *options, uint64_t number)
+{
+        _cleanup_certificate_ struct certificate *certificate = NULL;
+        _cleanup_verdict_ struct verdict verdict = {0};
+        struct fault fault = {0};
+
         assert_int_equal(certificate_make(program, options, &certificate, &verdict, NULL), 0);
         if (audit_check(program, certificate, options, &fault, NULL) != 0)
                 fail_msg("program %" PRIu64 ": the auditor says %s at %u: %s", number, fault_name(fault.kind),
@@ -177,7 +189,6 @@ static void explain(const struct program *program, const struct verifier_options
         _cleanup_free_ char *whole = NULL;
         const char *message;
 
-        check_accepted(program, options, number);
         kernel_load(&kernel, program->slots, (size_t)program->n_insns * INSN_SLOT_BYTES, 2, log, sizeof(log));
         whole = strdup(log);
         message = last_message(log);
@@ -197,9 +208,12 @@ static void explain(const struct program *program, const struct verifier_options
 
 static void check_program(struct rng *rng, struct tally *tally, uint64_t number)
 {
-        struct gen_options how = {.statements = 5 + (uint32_t)rng_below(rng, 40), .wild_percent = 25, .no_loops = true};
-        struct verifier_options options = {.profile = profile_find("full")};
+        struct gen_options how = {.statements = 5 + (uint32_t)rng_below(rng, 40),
+                                  .wild_percent = with_loops ? 0 : 25,
+                                  .no_loops = !with_loops};
+        struct verifier_options options = {.profile = profile_find("full")}, observing = options;
         _cleanup_verdict_ struct verdict verdict = {0};
+        _cleanup_claims_ struct claims claims = {0};
         _cleanup_free_ uint8_t *slots = NULL;
         _cleanup_object_ struct object *object = NULL;
         struct fault fault = {0};
@@ -211,9 +225,18 @@ static void check_program(struct rng *rng, struct tally *tally, uint64_t number)
         assert_int_equal(object_of_slots(span_of(slots, len), "made", gen_maps, GEN_MAPS, &object, &fault, NULL), 0);
         object->programs[0]->context = *context_find("__sk_buff");
         theirs = kernel_load(&kernel, slots, len, 0, NULL, 0);
-        ours = verifier_check(object->programs[0], &options, &verdict, NULL);
+        assert_int_equal(claims_init(&claims, object->programs[0]), 0);
+        observing.observe = claims_add;
+        observing.userdata = &claims;
+        ours = verifier_check(object->programs[0], &observing, &verdict, NULL);
         assert_true(ours >= 0);
+        assert_true(verdict.transfers <= verdict.transfers_bound);
+        assert_true(verdict.comparisons <= verdict.comparisons_bound);
         tally->made++;
+        if (ours == 0) {
+                run_accepted(object->programs[0], &claims, theirs == 0 ? RUNS : RUNS_DISPUTED, number);
+                audit_accepted(object->programs[0], &options, number);
+        }
         if (ours == 0 && theirs == 0) {
                 tally->both++;
         } else if (ours == 0) {
@@ -257,12 +280,16 @@ static void test_acceptance(void **state)
         assert_true(100 * tally.both >= FLOOR_PERCENT * (tally.both + tally.only_there));
 }
 
-int main(void)
+/* "loops": with all rights. A process with CAP_BPF alone gets no loop past a kernel that guards against speculation;
+ * and with them nothing senseless, since then the kernel allows too much. */
+int main(int argc, char **argv)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(test_acceptance)};
-        const char *why = kernel_limit();
+        const char *why;
         int r;
 
+        with_loops = argc > 1 && streq(argv[1], "loops");
+        why = with_loops ? NULL : kernel_limit();
         if (why)
                 return test_skip("bpf", why);
         r = kernel_open(&kernel, gen_maps, GEN_MAPS);

@@ -141,7 +141,7 @@ class Check(unittest.TestCase):
         done = run_with_input(text, "check", "--asm", "--context", "16B", "-")
         self.assertEqual((done.returncode, done.stderr), (3, ""))
         self.assertIn("uninit-stack at slot 3", done.stdout)
-        self.assertIn("blocks at 0 > 3", done.stdout)
+        self.assertIn("way there, by slots: 0 > 3", done.stdout)
         self.assertIn("context 67452301", done.stdout)
         self.assertIn("try: ", done.stdout)
         done = run_with_input(text, "check", "--asm", "--context", "16B", "--json", "-")

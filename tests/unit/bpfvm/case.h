@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The data files in tests/cases/bpf/: sections that begin with a line "-- NAME".
+/* The data files in tests/cases/bpf/ and bpf-verify/: sections that begin with a line "-- NAME".
  *
  *   asm     the program (assemble.h)
+ *   hex     the program as hexadecimal bytes, instead
+ *   times   how often the program's first slot is to be there
  *   mem     hexadecimal bytes that r1 points to; without it there is no context
  *   maps    one a line: kind name key_size value_size max_entries [ro]
  *   result  r0 at the end, a number
  *   fault   kind of the fault, and the slot unless it has none: what decoder, graph or checking interpreter must say
  *   profile what the verifier is to check for; "full" without it
  *   needs   words that the harness understands; "loops": the program has some
+ *   bytes   that the verifier's states may take
+ *   attach  one a line: how often in a second the accepted program may run there, each beside those before
+ *   certificate  what the auditor is to judge (bpf-certificate.md); without "digests" it is for this program
  */
 
 #include <dirent.h>
@@ -23,18 +28,33 @@
 #include "bpfvm/assemble.h"
 #include "bpfvm/program.h"
 
+enum {
+        CASE_ASM,
+        CASE_HEX,
+        CASE_TIMES,
+        CASE_MEM,
+        CASE_MAPS,
+        CASE_RESULT,
+        CASE_FAULT,
+        CASE_NEEDS,
+        CASE_PROFILE,
+        CASE_BYTES,
+        CASE_ATTACH,
+        CASE_CERTIFICATE,
+        CASE_SECTIONS
+};
+
+static const char *const case_sections[CASE_SECTIONS] = {"asm",   "hex",   "times",   "mem",   "maps",   "result",
+                                                         "fault", "needs", "profile", "bytes", "attach", "certificate"};
+
 struct case_file {
         char path[512];
         char *text;
-        char *sections[8]; /* by CASE_*, into text; NULL where absent */
+        char *sections[CASE_SECTIONS]; /* into text; NULL where absent */
         uint8_t *mem;
         size_t mem_len;
         struct object *object;
 };
-
-enum { CASE_ASM, CASE_MEM, CASE_MAPS, CASE_RESULT, CASE_FAULT, CASE_NEEDS, CASE_PROFILE, CASE_SECTIONS };
-
-static const char *const case_sections[CASE_SECTIONS] = {"asm", "mem", "maps", "result", "fault", "needs", "profile"};
 
 static void case_split(struct case_file *c)
 {
@@ -86,6 +106,33 @@ static uint32_t case_maps(struct case_file *c, struct map_def *maps, uint32_t ma
         return n;
 }
 
+/* The program's bytes, which the caller frees. */
+static uint8_t *case_slots(struct case_file *c, size_t *ret_len)
+{
+        uint8_t *slots = NULL;
+        struct err err = {0};
+        size_t offset, times;
+        char text[1024];
+
+        if (c->sections[CASE_HEX]) {
+                assert_int_equal(hex_decode(span_of_text(c->sections[CASE_HEX]), &slots, ret_len, &offset), 0);
+                return slots;
+        }
+        if (assemble_text(span_of_text(c->sections[CASE_ASM]), c->path, &slots, ret_len, &err) < 0) {
+                err_format(&err, text, sizeof(text));
+                fail_msg("%s", text);
+        }
+        times = c->sections[CASE_TIMES] ? strtoul(c->sections[CASE_TIMES], NULL, 10) : 1;
+        assert_in_range(times, 1, 200000);
+        slots = realloc(slots, *ret_len + (times - 1) * INSN_SLOT_BYTES);
+        assert_non_null(slots);
+        memmove(slots + (times - 1) * INSN_SLOT_BYTES, slots, *ret_len);
+        for (size_t i = 0; i + 1 < times; i++)
+                memcpy(slots + i * INSN_SLOT_BYTES, slots + (times - 1) * INSN_SLOT_BYTES, INSN_SLOT_BYTES);
+        *ret_len += (times - 1) * INSN_SLOT_BYTES;
+        return slots;
+}
+
 static void case_load(struct case_file *c, const char *path)
 {
         struct map_def maps[32];
@@ -103,12 +150,7 @@ static void case_load(struct case_file *c, const char *path)
         n_maps = case_maps(c, maps, ARRAY_SIZE(maps));
         if (c->sections[CASE_MEM])
                 assert_int_equal(hex_decode(span_of_text(c->sections[CASE_MEM]), &c->mem, &c->mem_len, &offset), 0);
-        if (assemble_text(span_of_text(c->sections[CASE_ASM]), path, &slots, &len, &err) < 0) {
-                char text[1024];
-
-                err_format(&err, text, sizeof(text));
-                fail_msg("%s", text);
-        }
+        slots = case_slots(c, &len);
         if (object_of_slots(span_of(slots, len), "case", maps, n_maps, &c->object, &fault, &err) != 0)
                 fail_msg("%s: %s%s", path, fault.text, err.text);
         if (c->mem_len > 0)

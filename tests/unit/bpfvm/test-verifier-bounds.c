@@ -2,6 +2,7 @@
 #include "tests/test.h"
 
 #include "base/text.h"
+#include "bpfvm/admission.h"
 #include "bpfvm/isa.h"
 #include "bpfvm/verifier.h"
 #include "tests/unit/bpfvm/made.h"
@@ -207,6 +208,24 @@ static void test_cost(void **state)
                    loop, 3);
 }
 
+/* A loop that ends, after 10^15 turns: the sum does not fit, and is the largest there is, not what is left of it. */
+static void test_cost_beyond_all_sums(void **state)
+{
+        _cleanup_verdict_ struct verdict verdict = {0};
+        struct verifier_options options = {.profile = profile_find("full"), .costs = &weights};
+        struct admission admission = admission_open(1000000);
+        struct fault fault = {0};
+        uint64_t charge = 0;
+
+        assert_int_equal(
+                check("r1 = -1\ncall f\nexit\nf: r0 = 0\nagain: r1 += -16385\nif r1 > 39936 goto again\nexit\n",
+                      &options, &verdict),
+                0);
+        assert_true(verdict.cost_ps == UINT64_MAX);
+        assert_int_equal(admission_charge(&admission, "f", verdict.cost_ps, 1, &charge, &fault), 1);
+        assert_int_equal(fault.kind, FAULT_UTILISATION);
+}
+
 /* Frames count by the lowest byte that is accessed, in eights, and the deepest chain is what matters. */
 static void test_stack(void **state)
 {
@@ -228,9 +247,10 @@ static void test_stack(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_diamonds),   cmocka_unit_test(test_contexts), cmocka_unit_test(test_loops),
-                cmocka_unit_test(test_limits),     cmocka_unit_test(test_cost),     cmocka_unit_test(test_stack),
-                cmocka_unit_test(test_insn_limit),
+                cmocka_unit_test(test_diamonds),   cmocka_unit_test(test_contexts),
+                cmocka_unit_test(test_loops),      cmocka_unit_test(test_limits),
+                cmocka_unit_test(test_cost),       cmocka_unit_test(test_stack),
+                cmocka_unit_test(test_insn_limit), cmocka_unit_test(test_cost_beyond_all_sums),
         };
 
         return cmocka_run_group_tests_name("verifier-bounds", tests, NULL, NULL);
