@@ -11,14 +11,15 @@
 #include "cli/verbs.h"
 #include "load/http-origin.h"
 
-#define HTTP_PORT   80   /* of a URL without one */
+#define HTTP_PORT   80 /* of a URL without one */
+#define HTTPS_PORT  443
 #define ORIGIN_PORT 8080 /* where the origin is told no other one */
 
 /* ---- get ---- */
 
 struct get_options {
         int64_t count, warmup, threads, timeout_ns, length, body_max, cpu, priority;
-        const char *proxy, *digest;
+        const char *proxy, *digest, *authorities, *pin;
         struct instrument_families families;
         bool keep_alive, samples, quiet, json;
 };
@@ -43,6 +44,10 @@ static const struct option get_option_table[] = {
         {"body-max", 0, OPTION_QUANTITY, GET(body_max), "SIZE", "64MiB", UNIT_BYTES, 0, HTTP_BODY_BYTES_MAX,
          .help = "a longer body is a failure"},
         {"proxy", 0, OPTION_STRING, GET(proxy), "ADDRESS", .help = "an HTTP proxy to send the requests to, with :PORT"},
+        {"authorities", 0, OPTION_STRING, GET(authorities), "FILE",
+         .help = "of https: certificates to trust, instead of the system's"},
+        {"pin", 0, OPTION_STRING, GET(pin), "HEX",
+         .help = "of https: SHA-256 of the one certificate to trust, whoever made it"},
         INSTRUMENT_OPTIONS_PEER_FAMILY(GET(families.only_v4), GET(families.only_v6)),
         INSTRUMENT_OPTION_CPU(GET(cpu)),
         INSTRUMENT_OPTION_PRIORITY(GET(priority), "0"),
@@ -103,16 +108,20 @@ static int get_config(const struct get_options *o, const char *url, struct http_
                 .has_length = o->length >= 0,
                 .length = (uint64_t)o->length,
                 .has_digest = o->digest != NULL,
+                .authorities = o->authorities,
+                .has_pin = o->pin != NULL,
                 .sched = {.cpu = (int)o->cpu, .fifo_priority = (int)o->priority, .precise_timers = true},
         };
         if (o->digest && digest_parse(span_of_text(o->digest), &c->digest) < 0)
                 return err_set(err, ERR_USAGE, EINVAL, "--sha256: \"%s\" is not 64 hexadecimal digits", o->digest);
+        if (o->pin && digest_parse(span_of_text(o->pin), &c->pin) < 0)
+                return err_set(err, ERR_USAGE, EINVAL, "--pin: \"%s\" is not 64 hexadecimal digits", o->pin);
         if (o->samples && !o->json)
                 return err_set(err, ERR_USAGE, EINVAL, "--samples needs --json");
         r = http_url_parse(url, &c->url, err);
         if (r >= 0)
-                r = instrument_peer(o->proxy ? o->proxy : c->url.authority, HTTP_PORT, NULL, o->families, &c->peer,
-                                    &none, err);
+                r = instrument_peer(o->proxy ? o->proxy : c->url.authority, c->url.is_secure ? HTTPS_PORT : HTTP_PORT,
+                                    NULL, o->families, &c->peer, &none, err);
         return r;
 }
 
@@ -157,7 +166,8 @@ static const struct verb get_verb = {
         .arguments = "URL",
         .summary = "fetch a URL many times and show how long it takes",
         .description =
-                "Fetches URL (http://HOST[:PORT]/...) many times over HTTP/1.1, checks every body, and shows how long\n"
+                "Fetches URL (http:// or https://HOST[:PORT]/...) many times over HTTP/1.1, checks every body, and "
+                "shows how long\n"
                 "requests take: until the connection stood, until the first byte of the body, and until the last one.\n"
                 "Exit 1 where a request failed.",
         .min_args = 1,
@@ -172,7 +182,7 @@ static const struct verb get_verb = {
 struct origin_options {
         int64_t body_bytes, write_bytes, events, event_bytes, every_ns, threads, duration_ns, cpu;
         struct instrument_families families;
-        bool quiet, json;
+        bool tls, quiet, json;
 };
 
 #define ORIGIN(name) offsetof(struct origin_options, name)
@@ -190,6 +200,7 @@ static const struct option origin_option_table[] = {
          .help = "time between two events"},
         {"threads", 'T', OPTION_QUANTITY, ORIGIN(threads), "N", "1", UNIT_COUNT, 1, HTTP_ORIGIN_THREADS_MAX,
          .help = "how many answer"},
+        {"tls", 0, OPTION_FLAG, ORIGIN(tls), .help = "serve HTTPS, with a certificate made now"},
         {"duration", 't', OPTION_QUANTITY, ORIGIN(duration_ns), "TIME", "0", UNIT_DURATION, 0, INT64_C(86400000000000),
          .help = "how long; 0 is until it is interrupted"},
         INSTRUMENT_OPTIONS_LOCAL_FAMILY(ORIGIN(families.only_v4), ORIGIN(families.only_v6)),
@@ -199,28 +210,38 @@ static const struct option origin_option_table[] = {
         {0},
 };
 
+/* What the verb's own process knows of it. */
+struct origin_job {
+        struct http_origin *origin;
+        bool is_secure;
+};
+
 static int origin_open(void *object, struct err *err)
 {
-        return http_origin_open(object, err);
+        return http_origin_open(((struct origin_job *)object)->origin, err);
 }
 
 static int origin_run(void *object, int64_t start_ns, const volatile int *stop, struct err *err)
 {
-        return http_origin_run(object, stop, err);
+        return http_origin_run(((struct origin_job *)object)->origin, stop, err);
 }
 
 static void origin_opened(void *object)
 {
-        char text[ADDRESS_TEXT];
+        const struct origin_job *job = object;
+        char text[ADDRESS_TEXT], hex[DIGEST_HEX_SIZE];
 
-        fprintf(stderr, "serving at %s\n", address_format(http_origin_address(object), text));
+        fprintf(stderr, "serving at %s\n", address_format(http_origin_address(job->origin), text));
+        if (job->is_secure)
+                fprintf(stderr, "SHA-256 of its certificate: %s\n",
+                        digest_format(http_origin_certificate(job->origin), hex));
 }
 
 static void origin_tick(void *object, int64_t elapsed_ns)
 {
         struct http_origin_counts c;
 
-        http_origin_counts(object, &c);
+        http_origin_counts(((struct origin_job *)object)->origin, &c);
         fprintf(stderr, "%4" PRId64 " s  answered %" PRIu64 "  refused %" PRIu64 "  lost %" PRIu64 "\n",
                 elapsed_ns / NSEC_PER_SEC, c.requests, c.refused, c.lost);
 }
@@ -235,6 +256,7 @@ static int origin_config(const struct origin_options *o, const char *address, st
                 .event_bytes = (size_t)o->event_bytes,
                 .every_ns = o->every_ns,
                 .threads = (unsigned)o->threads,
+                .is_secure = o->tls,
                 .sched = {.cpu = (int)o->cpu, .precise_timers = true},
         };
         int r;
@@ -264,7 +286,9 @@ static int origin_run_verb(const void *options, int argc, char **argv, struct er
 {
         const struct origin_options *o = options;
         _cleanup_http_origin_ struct http_origin *origin = NULL;
+        struct origin_job job = {.is_secure = o->tls};
         struct instrument instrument = {.name = "origin",
+                                        .object = &job,
                                         .open = origin_open,
                                         .run = origin_run,
                                         .opened = origin_opened,
@@ -278,7 +302,7 @@ static int origin_run_verb(const void *options, int argc, char **argv, struct er
                 r = http_origin_new(&config, &origin, err);
         if (r < 0)
                 return r;
-        instrument.object = origin;
+        job.origin = origin;
         r = instrument_run(&instrument, err);
         if (r < 0)
                 return r;

@@ -36,6 +36,7 @@ struct http_client {
         struct shared *shared;
         struct http_sample *samples;
         size_t n;
+        struct http_tls *tls;
         char request[HTTP_CLIENT_TARGET_MAX + 1024];
         pthread_mutex_t first_lock;
         struct worker *workers;
@@ -43,12 +44,15 @@ struct http_client {
 
 int http_url_parse(const char *text, struct http_url *ret, struct err *err)
 {
-        const char scheme[] = "http://", *authority = text + strlen(scheme), *target;
-        struct http_url url;
+        static const char *const schemes[] = {"http://", "https://"};
+        struct http_url url = {0};
+        const char *authority, *target;
         size_t len;
 
-        if (strncasecmp(text, scheme, strlen(scheme)) != 0)
-                return err_set(err, ERR_USAGE, EINVAL, "\"%s\" does not begin with http://", text);
+        url.is_secure = strncasecmp(text, schemes[1], strlen(schemes[1])) == 0;
+        authority = text + strlen(schemes[url.is_secure]);
+        if (strncasecmp(text, schemes[url.is_secure], strlen(schemes[url.is_secure])) != 0)
+                return err_set(err, ERR_USAGE, EINVAL, "\"%s\" does not begin with http:// or https://", text);
         for (const char *c = text; *c; c++)
                 if (*c <= ' ' || *c > '~')
                         return err_set(err, ERR_USAGE, EINVAL,
@@ -70,6 +74,8 @@ static int check_config(const struct http_client_config *c, struct err *err)
 {
         if (c->threads < 1 || c->threads > HTTP_CLIENT_THREADS_MAX)
                 return err_set(err, ERR_USAGE, EINVAL, "a client has 1 to %d threads", HTTP_CLIENT_THREADS_MAX);
+        if (c->url.is_secure && c->is_proxied)
+                return err_set(err, ERR_USAGE, EINVAL, "https through a proxy is not possible");
         if (c->n_requests < 1 || c->n_requests + c->n_warmup > HTTP_CLIENT_REQUESTS_MAX)
                 return err_set(err, ERR_USAGE, EINVAL, "expected 1 to %d requests, the warm-up included",
                                HTTP_CLIENT_REQUESTS_MAX);
@@ -125,6 +131,7 @@ void http_client_free(struct http_client *c)
                 if (c->workers[i].exchange.buffer)
                         munmap(c->workers[i].exchange.buffer, c->workers[i].exchange.buffer_size);
         free(c->workers);
+        http_tls_free(c->tls);
         if (c->shared)
                 munmap(c->shared, sizeof(*c->shared));
         if (c->samples)
@@ -146,6 +153,7 @@ static int open_worker(struct http_client *c, unsigned i)
         w->number = i;
         w->exchange = (struct http_exchange){
                 .peer = &c->config.peer,
+                .tls = c->tls,
                 .request = span_of_text(c->request),
                 .is_kept = c->config.is_kept,
                 .timeout_ns = c->config.timeout_ns,
@@ -156,8 +164,26 @@ static int open_worker(struct http_client *c, unsigned i)
         return 0;
 }
 
+/* The host of an authority, without port and brackets. */
+static void host_of(const char *authority, char *buf, size_t size)
+{
+        size_t len = authority[0] == '[' ? strcspn(authority, "]") : strcspn(authority, ":");
+
+        snprintf(buf, size, "%.*s", (int)(authority[0] == '[' ? len - 1 : len), authority + (authority[0] == '['));
+}
+
 int http_client_open(struct http_client *c, struct err *err)
 {
+        const struct http_client_config *k = &c->config;
+        char host[sizeof(k->url.authority)];
+
+        host_of(k->url.authority, host, sizeof(host));
+        if (k->url.is_secure) {
+                int r = http_tls_new_client(host, k->authorities, k->has_pin ? &k->pin : NULL, &c->tls, err);
+
+                if (r < 0)
+                        return r;
+        }
         for (unsigned i = 0; i < c->config.threads; i++) {
                 int r = open_worker(c, i);
 

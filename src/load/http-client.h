@@ -25,6 +25,7 @@
 
 /* Where a request goes, of a text such as "http://192.0.2.1:8080/events". */
 struct http_url {
+        bool is_secure;      /* https */
         char authority[256]; /* as in the Host field */
         char target[HTTP_CLIENT_TARGET_MAX];
 };
@@ -44,6 +45,9 @@ struct http_client_config {
         bool has_length, has_digest;   /* what the body has to be; without a digest all have to be like the first */
         uint64_t length;
         struct digest digest;
+        const char *authorities; /* of HTTPS: file of certificates to trust, instead of the system's; may be NULL */
+        bool has_pin;            /* of HTTPS: trust the one certificate of this digest, and no other */
+        struct digest pin;
         struct sched_request sched; /* of each thread */
 };
 

@@ -19,6 +19,7 @@
 static const char *const texts[] = {
         [HTTP_FAILURE_NONE] = "none",
         [HTTP_FAILURE_CONNECT] = "connect",
+        [HTTP_FAILURE_TLS] = "TLS",
         [HTTP_FAILURE_SEND] = "send",
         [HTTP_FAILURE_RECEIVE] = "receive",
         [HTTP_FAILURE_ENDED] = "the connection ended before the response",
@@ -37,6 +38,10 @@ char *http_failure_format(enum http_failure failure, int detail, char buf[static
         const char *text = (size_t)failure < ARRAY_SIZE(texts) ? texts[failure] : "unknown";
 
         switch (failure) {
+        case HTTP_FAILURE_TLS:
+                snprintf(buf, HTTP_FAILURE_TEXT, "%s: %s", text,
+                         detail == EKEYREJECTED ? "the certificate is not the right one" : strerror(detail));
+                break;
         case HTTP_FAILURE_CONNECT:
         case HTTP_FAILURE_SEND:
         case HTTP_FAILURE_RECEIVE:
@@ -104,13 +109,27 @@ static int open_connection(struct http_exchange *x, struct http_outcome *o)
         return r;
 }
 
+static void secure_connection(struct http_exchange *x, struct http_outcome *o)
+{
+        int r = http_stream_secure(&x->stream, x->tls);
+
+        if (r == 0)
+                do
+                        r = http_tls_handshake(x->stream.tls);
+                while (r == -EAGAIN && !is_over(x, o));
+        if (r < 0 && o->failure == HTTP_FAILURE_NONE)
+                fail(o, HTTP_FAILURE_TLS, -r);
+}
+
 static void make_connection(struct http_exchange *x, struct http_outcome *o)
 {
         int r = open_connection(x, o);
 
         if (r < 0 && o->failure == HTTP_FAILURE_NONE)
                 fail(o, HTTP_FAILURE_CONNECT, -r);
-        if (r == 0)
+        if (r == 0 && x->tls)
+                secure_connection(x, o);
+        if (o->failure == HTTP_FAILURE_NONE)
                 o->connect_ns = clock_now_ns(CLOCK_MONOTONIC) - o->start_ns;
 }
 

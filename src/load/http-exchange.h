@@ -15,6 +15,7 @@
 enum http_failure {
         HTTP_FAILURE_NONE,
         HTTP_FAILURE_CONNECT, /* detail: errno */
+        HTTP_FAILURE_TLS,     /* no handshake; detail: errno, EKEYREJECTED for the certificate */
         HTTP_FAILURE_SEND,    /* detail: errno */
         HTTP_FAILURE_RECEIVE, /* detail: errno */
         HTTP_FAILURE_ENDED,   /* the connection, before all of the response had come */
@@ -36,9 +37,10 @@ char *http_failure_format(enum http_failure failure, int detail, char buf[static
 /* What an exchange needs, and leaves for the next one. */
 struct http_exchange {
         const union address *peer;
-        struct span request; /* octets to send */
-        bool is_kept;        /* use the connection again */
-        bool is_head;        /* the response has no body */
+        struct http_tls *tls; /* NULL: plain */
+        struct span request;  /* octets to send */
+        bool is_kept;         /* use the connection again */
+        bool is_head;         /* the response has no body */
         int64_t timeout_ns;
         const volatile int *stop; /* may be NULL */
         uint8_t *buffer;          /* for head and body of a response */
@@ -52,7 +54,7 @@ struct http_outcome {
         enum http_failure failure;
         int detail;
         int64_t start_ns;      /* CLOCK_MONOTONIC */
-        int64_t connect_ns;    /* until the connection stood */
+        int64_t connect_ns;    /* until the connection stood, with TLS after its handshake */
         int64_t first_byte_ns; /* until the first octet of the body had been read */
         int64_t request_ns;    /* until the last one had been */
         struct span body;      /* in the buffer */

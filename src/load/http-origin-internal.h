@@ -19,6 +19,7 @@ struct http_reply_totals {
 struct http_reply_source {
         const struct http_origin_config *config;
         const uint8_t *body;
+        struct http_tls *tls; /* NULL: plain */
         struct http_reply_totals *totals;
 };
 
@@ -42,8 +43,9 @@ struct http_reply {
         uint8_t in[HTTP_REPLY_HEAD_MAX];
 };
 
-/* http_reply_start - a connection that was accepted; @fd is taken */
-void http_reply_start(struct http_reply *reply, const struct http_reply_source *source, int fd);
+/* http_reply_start - a connection that was accepted; @fd is taken. Return: 0 or -ENOMEM; then http_reply_done() is to
+ * be called all the same. */
+int http_reply_start(struct http_reply *reply, const struct http_reply_source *source, int fd);
 
 /* http_reply_go - do what can be done: read, answer, go on with the next request. To be called when the descriptor is
  * ready for what the state wants, or when it is due. Return: the state, which is never READING with room left. */

@@ -24,6 +24,7 @@ struct shared {
         struct http_reply_totals totals;
         struct sched_grant sched;
         union address address;
+        struct digest certificate;
 };
 
 /* A connection as its thread has it. */
@@ -117,6 +118,7 @@ void http_origin_free(struct http_origin *o)
         }
         if (o->listener >= 0)
                 close(o->listener);
+        http_tls_free(o->source.tls);
         if (o->shared)
                 munmap(o->shared, sizeof(*o->shared));
         free(o->body);
@@ -126,6 +128,11 @@ void http_origin_free(struct http_origin *o)
 const union address *http_origin_address(const struct http_origin *o)
 {
         return &o->shared->address;
+}
+
+const struct digest *http_origin_certificate(const struct http_origin *o)
+{
+        return &o->shared->certificate;
 }
 
 /* Small writes are to leave when they are made: what a connection inherits from the socket that listens. */
@@ -178,6 +185,12 @@ int http_origin_open(struct http_origin *o, struct err *err)
         if (o->listener < 0)
                 return err_set_errno(err, ERR_ENVIRONMENT, -o->listener, "cannot listen at %s",
                                      address_format(&o->config.local, text));
+        if (o->config.is_secure) {
+                r = http_tls_new_server(&o->shared->address, &o->source.tls, err);
+                if (r < 0)
+                        return r;
+                http_tls_digest(o->source.tls, &o->shared->certificate);
+        }
         most = fds > SPARE_FDS + o->config.threads ? (fds - SPARE_FDS) / o->config.threads : 1;
         for (unsigned i = 0; i < o->config.threads && r == 0; i++)
                 r = open_worker(o, &o->workers[i], MIN(most, (unsigned)MANY));
@@ -262,9 +275,11 @@ static void accept_peers(struct worker *w)
                         close(fd);
                         continue;
                 }
-                http_reply_start(&p->reply, &w->origin->source, fd);
                 p->state = HTTP_REPLY_READING;
-                go_peer(w, p, true);
+                if (http_reply_start(&p->reply, &w->origin->source, fd) == 0)
+                        go_peer(w, p, true);
+                else
+                        end_peer(w, p);
         }
 }
 

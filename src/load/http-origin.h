@@ -28,6 +28,7 @@ struct http_origin_config {
         size_t event_bytes;         /* of each: HTTP_EVENT_BYTES_MIN to HTTP_EVENT_BYTES_MAX */
         int64_t every_ns;           /* event i is due at the request + i * every_ns; the first comes with the head */
         unsigned threads;           /* 1 to HTTP_ORIGIN_THREADS_MAX */
+        bool is_secure;             /* HTTPS, with a certificate made by http_origin_open() */
         struct sched_request sched; /* of each thread */
 };
 
@@ -61,6 +62,9 @@ int http_origin_run(struct http_origin *o, const volatile int *stop, struct err 
 
 /* http_origin_address - where it listens, port included; after http_origin_open() */
 const union address *http_origin_address(const struct http_origin *o);
+
+/* http_origin_certificate - the digest of its certificate; after http_origin_open(), where it is secure */
+const struct digest *http_origin_certificate(const struct http_origin *o);
 
 /* http_origin_counts - what happened so far; may be called by another process at any time */
 void http_origin_counts(const struct http_origin *o, struct http_origin_counts *ret);

@@ -18,11 +18,12 @@ static void count(atomic_ullong *total, uint64_t n)
         atomic_fetch_add_explicit(total, n, memory_order_relaxed);
 }
 
-void http_reply_start(struct http_reply *reply, const struct http_reply_source *source, int fd)
+int http_reply_start(struct http_reply *reply, const struct http_reply_source *source, int fd)
 {
         memset(reply, 0, offsetof(struct http_reply, in));
         reply->stream.fd = fd;
         reply->source = source;
+        return source->tls ? http_stream_secure(&reply->stream, source->tls) : 0;
 }
 
 void http_reply_done(struct http_reply *reply)
@@ -272,7 +273,7 @@ enum http_reply_state http_reply_go(struct http_reply *reply, enum http_reply_st
                         if (n <= 0)
                                 return HTTP_REPLY_ENDED;
                         reply->in_len += (size_t)n;
-                        has_read = true;
+                        has_read = !http_stream_has_more(&reply->stream);
                 }
         }
 }

@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import threading
@@ -26,6 +27,9 @@ class Origin:
         assert first.startswith("serving at "), first
         self.address = first.split()[-1]
         self.url = f"http://{self.address}"
+        if "--tls" in args:
+            self.url = f"https://{self.address}"
+            self.certificate = self.process.stderr.readline().split()[-1]
 
     def counts(self):
         self.process.send_signal(signal.SIGINT)
@@ -212,6 +216,78 @@ class ClientToOthers(unittest.TestCase):
                 nginx.wait()
 
 
+class Secure(unittest.TestCase):
+    def test_origin_to_curl(self):
+        with Origin("--tls", "--events", 5, "--every", "1ms", "--body", "200000B") as origin, \
+                tempfile.TemporaryDirectory() as folder:
+            host, port = origin.address.rsplit(":", 1)
+            pem = ssl.get_server_certificate((host, int(port)))
+            self.assertEqual(hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest(), origin.certificate)
+            authorities = pathlib.Path(folder) / "pem"
+            authorities.write_text(pem)
+            self.assertEqual(len(curl("--cacert", str(authorities), f"{origin.url}/")), 200000)
+            self.assertEqual(curl("--cacert", str(authorities), f"{origin.url}/events", f"{origin.url}/events"), events(5) * 2)
+            self.assertEqual(curl("--tlsv1.2", "--tls-max", "1.2", "--cacert", str(authorities), f"{origin.url}/events"),
+                             events(5))
+            with self.assertRaises(subprocess.CalledProcessError):
+                curl(f"{origin.url}/")  # of an authority that nobody knows
+            # Ours checks what curl checks.
+            code, result = program.run_json("http", "get", f"{origin.url}/", "--authorities", authorities, "-c", 10)
+            self.assertEqual((code, result["failures"]), (0, []))
+
+    def test_client_to_python(self):
+        with tempfile.TemporaryDirectory() as folder:
+            key, pem = f"{folder}/key", f"{folder}/pem"
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", pem, "-subj",
+                            "/CN=x", "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+            (pathlib.Path(folder) / "file").write_bytes(b"secret" * 5000)
+
+            class Quiet(http.server.SimpleHTTPRequestHandler):
+                def log_message(self, *_):
+                    pass
+
+            server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(pem, key)
+            server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+            server.handle_error = lambda *_: None
+            self.addCleanup(server.server_close)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            self.addCleanup(server.shutdown)
+            digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(pathlib.Path(pem).read_text())).hexdigest()
+            wrong = "TLS: the certificate is not the right one"
+            for host, args, cause in [
+                ("localhost", ("--authorities", pem), None),
+                ("127.0.0.1", ("--authorities", pem), wrong),  # it is for another host
+                ("localhost", (), wrong),
+                ("127.0.0.1", ("--pin", digest), None),
+                ("127.0.0.1", ("--pin", "0" * 64), wrong),
+            ]:
+                code, result = program.run_json("http", "get", f"https://{host}:{server.server_port}/file", "-4", "-c", 5,
+                                                "--length", 30000, *args)
+                self.assertEqual([f["cause"] for f in result["failures"]], [cause] if cause else [], (host, args))
+                self.assertEqual((code, result["counts"]["completed"]), (1, 0) if cause else (0, 5))
+
+    def test_pair(self):
+        with Origin("--tls", "-T", 2, "--body", "1MiB", "--write", "1KiB") as origin:
+            for args, connections in [((), 40), (("-k",), 4)]:
+                code, result = program.run_json("http", "get", f"{origin.url}/", "-T", 4, "-c", 40, "--pin", origin.certificate,
+                                                "--length", 1 << 20, *args)
+                self.assertEqual((code, result["failures"]), (0, []))
+                self.assertEqual(result["counts"]["completed"], 40)
+                self.assertLessEqual(result["counts"]["connections"], connections)
+            self.assertEqual(origin.counts()["requests"], 80)
+
+    def test_not_tls(self):
+        with Origin() as plain, Origin("--tls") as secure:
+            code, result = program.run_json("http", "get", f"https://{plain.address}/", "-c", 5)
+            self.assertEqual((code, result["failures"][0]["cause"]), (1, "TLS: Protocol error"))
+            code, result = program.run_json("http", "get", f"http://{secure.address}/", "-c", 5)
+            self.assertEqual((code, result["counts"]["failed"]), (1, 5))
+            code, result = program.run_json("http", "get", secure.url, "-c", 5, "--pin", secure.certificate)
+            self.assertEqual(code, 0)  # it goes on
+
+
 class Pair(unittest.TestCase):
     def test_fresh(self):
         with Origin() as origin:
@@ -271,7 +347,9 @@ class Pair(unittest.TestCase):
 
     def test_wrong_usage(self):
         for args, message in [
-            (("get", "https://a/"), "does not begin with http://"),
+            (("get", "ftp://a/"), "does not begin with http:// or https://"),
+            (("get", "https://127.0.0.1/", "--proxy", "127.0.0.1:1"), "https through a proxy"),
+            (("get", "https://127.0.0.1/", "--pin", "12"), "64 hexadecimal digits"),
             (("get", "http://127.0.0.1/", "--sha256", "12"), "64 hexadecimal digits"),
             (("get", "http://127.0.0.1/", "--samples"), "--samples needs --json"),
             (("get", "http://127.0.0.1/", "-T", "0"), "out of range"),

@@ -12,6 +12,7 @@ static void test_parts(void **state)
                 {"http://a.example", "a.example", "/"},
                 {"HTTP://[2001:db8::1]:80/", "[2001:db8::1]:80", "/"},
                 {"http://a.example?q", "a.example", "/?q"},
+                {"https://a.example:8443/x", "a.example:8443", "/x"},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -20,6 +21,7 @@ static void test_parts(void **state)
                 assert_int_equal(http_url_parse(cases[i].text, &url, NULL), 0);
                 assert_string_equal(url.authority, cases[i].authority);
                 assert_string_equal(url.target, cases[i].target);
+                assert_int_equal(url.is_secure, cases[i].text[4] == 's');
         }
 }
 
@@ -27,7 +29,8 @@ static void test_refused(void **state)
 {
         const char *const cases[] = {"",
                                      "a.example/",
-                                     "https://a.example/",
+                                     "ftp://a.example/",
+                                     "https://",
                                      "http://",
                                      "http:///x",
                                      "http://user@a.example/",
