@@ -63,6 +63,7 @@ static int start_origin(struct http *h, struct err *err)
                 .event_bytes = (size_t)k->event_bytes,
                 .every_ns = k->every_ns,
                 .threads = 1,
+                .is_secure = k->tls,
                 .sched = {.cpu = (int)k->origin_cpu, .precise_timers = true},
         };
         const struct child_options options = {.name = "origin", .netns = &h->enclosure->stage.netns};
@@ -108,7 +109,7 @@ static void add_target(const struct http *h, struct command_line *line)
 {
         const struct enclosure *e = h->enclosure;
         const char *path = h->keys.events > 0 ? "events" : "";
-        char origin[ADDRESS_TEXT], proxy[ADDRESS_TEXT];
+        char origin[ADDRESS_TEXT], proxy[ADDRESS_TEXT], pin[DIGEST_HEX_SIZE];
 
         address_format(&e->stage.origin, origin);
         address_format(&e->stage.proxy, proxy);
@@ -116,7 +117,12 @@ static void add_target(const struct http *h, struct command_line *line)
                 command_line_add(line, "--proxy");
                 command_line_add(line, "%s", proxy);
         }
-        command_line_add(line, "http://%s/%s", e->has_own_peer && !e->is_forward_proxy ? proxy : origin, path);
+        if (h->keys.tls) {
+                command_line_add(line, "--pin");
+                command_line_add(line, "%s", digest_format(http_origin_certificate(h->origin), pin));
+        }
+        command_line_add(line, "http%s://%s/%s", h->keys.tls ? "s" : "",
+                         e->has_own_peer && !e->is_forward_proxy ? proxy : origin, path);
 }
 
 static int prepare_client(struct http *h, struct err *err)

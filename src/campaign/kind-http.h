@@ -13,6 +13,7 @@ struct http_keys {
         int64_t events, event_bytes, every_ns;
         int64_t timeout_ns, cpu, origin_cpu;
         int connection; /* index of "fresh", "keep-alive" */
+        bool tls;
 };
 
 extern const struct key_table http_table;

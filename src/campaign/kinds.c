@@ -62,7 +62,8 @@ static const struct boundary_adapter {
         const struct boundary_ops *ops;
         unsigned places;                                            /* enum place: what can run in it */
         int (*missing)(const struct node *config, struct err *err); /* NULL: it needs nothing */
-        bool (*has_network)(const struct node *boundary);           /* of a stage; NULL: it has */
+        bool is_plain;                                    /* takes part in the client's HTTP, so there can be no TLS */
+        bool (*has_network)(const struct node *boundary); /* of a stage; NULL: it has */
 } boundary_adapters[] = {
         {.ops = &boundary_zones_ops, .places = PLACE_ZONES, .missing = boundary_zones_missing},
         {.ops = &boundary_none_ops, .places = PLACE_HOST | PLACE_STAGE},
@@ -70,7 +71,10 @@ static const struct boundary_adapter {
          .places = PLACE_STAGE,
          .missing = boundary_wrapper_missing,
          .has_network = boundary_wrapper_has_network},
-        {.ops = &boundary_ordinary_proxy_ops, .places = PLACE_STAGE, .missing = boundary_ordinary_proxy_missing},
+        {.ops = &boundary_ordinary_proxy_ops,
+         .places = PLACE_STAGE,
+         .is_plain = true,
+         .missing = boundary_ordinary_proxy_missing},
 };
 
 static const struct kind workloads[] = {
@@ -222,6 +226,9 @@ static int check_place(const struct node *config, const struct node *map, const 
         if (workload->needs_network && boundary->has_network && !boundary->has_network(node_get(config, "boundary")))
                 return err_set_at(err, ERR_USAGE, &kind->position, "%s: %s needs a network, and this boundary has none",
                                   where, node_scalar_at(map, "kind"));
+        if (boundary->is_plain && streq(node_scalar_at(map, "tls") ? node_scalar_at(map, "tls") : "", "true"))
+                return err_set_at(err, ERR_USAGE, &node_get(map, "tls")->position,
+                                  "%s: tls does not go through an ordinary proxy", where);
         return 0;
 }
 

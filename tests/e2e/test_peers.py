@@ -15,6 +15,27 @@ import program
 HTTP = program.ROOT / "tests" / "cases" / "campaigns" / "http.yaml"
 
 
+# What goes wrong needs no wrapper, and less of everything.
+WRONG = """
+assay: 1
+id: http
+title: Requests and a command that fail
+hypotheses: {none: {claim: No request fails., rules: [{of: [proxy, stream], metric: failed, at_most: 0}]}}
+base:
+  boundary: {kind: none}
+  workload: {kind: http, threads: 1, requests: 5, warmup: 0, events: 3, every: 300ms, timeout: 1ms, origin-cpu: 0}
+arms:
+  proxy: {boundary: {kind: ordinary-proxy, program: haproxy}}
+  native: {control: harm}
+points:
+  stream: {}
+  start: {workload: {kind: command, argv: [sh, -c, exit 3], runs: 5, warmup: 0}}
+cells: {proxy: [stream], native: [start]}
+control-rules: {native: {of: [native, start], metric: failed, at_least: 1}}
+rounds: 6
+"""
+
+
 def samples(trial):
     text = subprocess.run(["zstd", "-dcq", str(trial / "samples.csv.zst")], text=True, capture_output=True, check=True)
     head, *rows = [line.split(",") for line in text.stdout.splitlines()]
@@ -27,21 +48,21 @@ class Peers(unittest.TestCase):
         for name in ("bwrap", "haproxy"):
             program.need(name, shutil.which(name) is not None)
         self.before = program.host_state()
-        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="assay-e2e-"))
+        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="assay-e2e-", dir="/dev/shm"))
         self.addCleanup(shutil.rmtree, self.scratch, ignore_errors=True)
 
     def tearDown(self):
         program.assert_unchanged(self, self.before)
 
-    def run_one(self, *changes):
+    def run_one(self, *changes, text=None, env=None):
         """Run the manifest, or one in which texts are replaced by others."""
-        text = HTTP.read_text()
+        text = text or HTTP.read_text()
         for old, new in changes:
             self.assertIn(old, text)
             text = text.replace(old, new)
         manifest = self.scratch / "http.yaml"
         manifest.write_text(text)
-        done = program.run("run", manifest, "-o", self.scratch)
+        done = program.run("run", manifest, "-o", self.scratch, env=env)
         found = [p for p in self.scratch.iterdir() if p.name.startswith("http-")]
         return done, found[0] if found else None
 
@@ -56,7 +77,7 @@ class Peers(unittest.TestCase):
         self.assertIn("wrapper/small", done.stdout)
         verified = program.run("verify", archive)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
-        for cell in ("native-small", "wrapper-small"):
+        for cell in ("native-small", "wrapper-small", "wrapper-secure"):
             for path, trial in self.trials(archive, cell):
                 self.assertTrue(trial["valid"], trial["reason"])
                 counts = trial["counts"]
@@ -98,13 +119,13 @@ class Peers(unittest.TestCase):
 
     def test_failures_are_counted_and_named(self):
         """Requests that take longer than they may, and a command that fails."""
-        done, archive = self.run_one(("every: 1ms", "every: 300ms, timeout: 1ms"), ('["true"]', '["sh", "-c", "exit 3"]'))
+        done, archive = self.run_one(text=WRONG)
         self.assertEqual(done.returncode, 3)
         for path, trial in self.trials(archive, "proxy-stream"):
             self.assertEqual(trial["notes"]["failures"][0]["cause"], "no response in time")
             self.assertEqual((trial["counts"]["failed"], trial["counts"]["completed"]), (5, 0))
             self.assertEqual({row[1] for row in samples(path)[1]}, {""})
-        for path, trial in self.trials(archive, "apart-start"):
+        for path, trial in self.trials(archive, "native-start"):
             self.assertEqual((trial["counts"]["failed"], trial["notes"]["first_failure"]), (5, "run 0 ended with status 3: "))
             self.assertEqual({row[1] for row in samples(path)[1]}, {""})
         self.assertIn("failed of proxy/stream at most 0", done.stdout)
@@ -116,7 +137,7 @@ class Peers(unittest.TestCase):
         folder.mkdir()
         (folder / "haproxy").write_text("#!/bin/sh\necho no license today >&2\nexit 1\n")
         (folder / "haproxy").chmod(0o755)
-        done = program.run("run", HTTP, "-o", self.scratch, env={"PATH": f"{folder}:{os.environ['PATH']}"})
+        done, _ = self.run_one(text=WRONG, env={"PATH": f"{folder}:{os.environ['PATH']}"})
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("haproxy ended: no license today", done.stdout + done.stderr)
 
@@ -128,6 +149,7 @@ class Peers(unittest.TestCase):
             (("{kind: wrapper, program: bwrap}", "{kind: wrapper}"), "program"),
             (("{kind: command, argv: [\"true\"], runs: 5, warmup: 1}", "{kind: monitor-decision}"),
              "does not run in the boundary wrapper"),
+            (("events: 3", "tls: true, events: 3"), "tls does not go through an ordinary proxy"),
             (("argv: [\"true\"]", "argv: []"), "names no program"),
             (("origin-cpu: 0", "origin-cpu: 1000"), "processor 1000"),
         ]:
