@@ -18,7 +18,7 @@ void dns_name_of_address(int family, const uint8_t *address, char ret[static DNS
         }
         for (size_t i = 16; i-- > 0;)
                 at += sprintf(at, "%x.%x.", address[i] & 0xfu, (unsigned)address[i] >> 4);
-        strcpy(at, V6_SUFFIX);
+        memcpy(at, V6_SUFFIX, sizeof(V6_SUFFIX));
 }
 
 /* One label that is a number below @limit, in @base 10 or 16, without superfluous zeros. Return: what is behind its

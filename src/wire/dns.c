@@ -19,6 +19,17 @@ const char *dns_fault_name(enum dns_fault fault)
         return (unsigned)fault < N_DNS_FAULTS ? fault_names[fault] : "unknown";
 }
 
+const char *dns_rcode_name(unsigned rcode)
+{
+        static const char *const names[] = {
+                [DNS_RCODE_NOERROR] = "NOERROR",   [DNS_RCODE_FORMERR] = "FORMERR", [DNS_RCODE_SERVFAIL] = "SERVFAIL",
+                [DNS_RCODE_NXDOMAIN] = "NXDOMAIN", [DNS_RCODE_NOTIMP] = "NOTIMP",   [DNS_RCODE_REFUSED] = "REFUSED",
+                [DNS_RCODE_BADVERS] = "BADVERS",
+        };
+
+        return rcode < ARRAY_SIZE(names) && names[rcode] ? names[rcode] : "OTHER";
+}
+
 static bool is_name_octet(uint8_t c)
 {
         return c > ' ' && c < 0x7f && c != '.' && c != '\\';

@@ -40,6 +40,9 @@ enum dns_rcode {
         DNS_RCODE_BADVERS = 16, /* EDNS of a version that is not known */
 };
 
+/* dns_rcode_name - as tools write it: "NXDOMAIN"; "OTHER" for one that is not listed above */
+const char *dns_rcode_name(unsigned rcode);
+
 /* Codes of RFC 8914 that say why there is no answer. */
 enum dns_extended_error {
         DNS_EDE_OTHER = 0,

@@ -449,6 +449,17 @@ static void test_reverse(void **state)
                 assert_int_equal(dns_name_to_address(refused[i], address), 0);
 }
 
+/* The mnemonics of IANA's registry of DNS RCODEs. */
+static void test_rcode_name(void **state)
+{
+        assert_string_equal(dns_rcode_name(0), "NOERROR");
+        assert_string_equal(dns_rcode_name(3), "NXDOMAIN");
+        assert_string_equal(dns_rcode_name(5), "REFUSED");
+        assert_string_equal(dns_rcode_name(16), "BADVERS");
+        assert_string_equal(dns_rcode_name(6), "OTHER");
+        assert_string_equal(dns_rcode_name(17), "OTHER");
+}
+
 static void test_name_equal(void **state)
 {
         assert_true(dns_name_equal("ExAmple.com", "eXaMPLE.COM"));
@@ -474,6 +485,7 @@ int main(void)
                 cmocka_unit_test(test_truncated),
                 cmocka_unit_test(test_reverse),
                 cmocka_unit_test(test_name_equal),
+                cmocka_unit_test(test_rcode_name),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
