@@ -6,14 +6,19 @@
 
 #include "base/log.h"
 #include "cli/verbs.h"
+#include "sandbox/bundle.h"
 #include "sandbox/policy.h"
 #include "sandbox/sandbox.h"
 
 struct exec_options {
         struct option_strings policy, read, write;
-        const char *enforce, *user;
+        const char *enforce, *user, *bundle;
+        int prove;
         bool nested;
 };
+
+enum { PROVE_CACHED, PROVE_ALWAYS };
+static const char *const prove_choices[] = {"cached", "always", NULL};
 
 static const struct option options[] = {
         {"policy", 'p', OPTION_STRINGS, offsetof(struct exec_options, policy), "FILE",
@@ -28,6 +33,10 @@ static const struct option options[] = {
          .help = "with --write: the only files that can be read, beside those of the system"},
         {"write", 'w', OPTION_STRINGS, offsetof(struct exec_options, write), "PATH",
          .help = "the only files that can be changed"},
+        {"prove", 0, OPTION_CHOICE, offsetof(struct exec_options, prove), "WHEN", "cached", .choices = prove_choices,
+         .help = "try every way out before the command runs: always, or once for each boot (cached)"},
+        {"bundle", 'b', OPTION_STRING, offsetof(struct exec_options, bundle), "DIR",
+         .help = "write a record of the run there (run-bundle.json)"},
         {0},
 };
 
@@ -82,6 +91,7 @@ static int run_exec(const void *opts, int argc, char **argv, struct err *err)
         const struct exec_options *o = opts;
         _cleanup_policy_ struct policy *policy = NULL;
         struct sandbox_options sandbox = {.user = o->user, .nested = o->nested, .argv = argv};
+        _cleanup_bundle_ struct bundle *bundle = NULL;
         int r;
 
         r = load_policy(&o->policy, &policy, err);
@@ -97,6 +107,13 @@ static int run_exec(const void *opts, int argc, char **argv, struct err *err)
         if (sandbox.enforcer->strength == STRENGTH_UNENFORCED)
                 log_info("assay: unenforced: the command reaches whatever this host reaches");
         sandbox.policy = policy;
+        sandbox.proves_always = o->prove == PROVE_ALWAYS;
+        if (o->bundle) {
+                r = bundle_open(o->bundle, &bundle, err);
+                if (r < 0)
+                        return r;
+        }
+        sandbox.bundle = bundle;
         r = sandbox_run(&sandbox, err);
         return r < 0 ? r : tell(r, err);
 }

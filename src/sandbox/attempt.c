@@ -2,7 +2,9 @@
 #include "sandbox/attempt.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
+#include "sandbox/bundle.h"
 #include "sandbox/policy.h"
 #include "sys/loop.h"
 
@@ -89,6 +92,22 @@ static bool is_own(const struct ip_prefix *address)
         return memcmp(address->bytes, zeros, 15) == 0 && address->bytes[15] <= 1;
 }
 
+static void record(struct bundle *bundle, pid_t pid, const char *target, const char *rule)
+{
+        char link[32], executable[PATH_MAX];
+        ssize_t len;
+
+        if (!bundle)
+                return;
+        snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+        len = readlink(link, executable, sizeof(executable) - 1);
+        executable[len > 0 ? len : 0] = '\0';
+        bundle_attempt(bundle,
+                       &(const struct bundle_attempt){
+                               .target = target, .rule = rule, .executable = len > 0 ? executable : NULL, .pid = pid},
+                       1);
+}
+
 /* Return: the errno for the caller; 0 lets the call go on. */
 static int judge(struct attempts *a, const struct seccomp_question *q)
 {
@@ -97,6 +116,8 @@ static int judge(struct attempts *a, const struct seccomp_question *q)
         struct decision decision;
         struct target target;
 
+        if (a->sandbox->is_proving) /* that this answer can be got around is what is being tried */
+                return 0;
         if (read_address(q, &address) < 0)
                 return EFAULT;
         if (!read_target(&address, &target) || is_own(&target.address))
@@ -109,7 +130,10 @@ static int judge(struct attempts *a, const struct seccomp_question *q)
         if (a->sandbox->enforcer->strength == STRENGTH_UNENFORCED)
                 return 0;
         policy_decide(a->sandbox->policy, &target, &decision);
-        sandbox_denied(a->sandbox, target_format(&target, text), decision_rule_format(&decision, rule));
+        target_format(&target, text);
+        decision_rule_format(&decision, rule);
+        record(a->sandbox->bundle, q->pid, text, rule);
+        sandbox_denied(a->sandbox, text, rule);
         return EPERM;
 }
 

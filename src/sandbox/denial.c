@@ -66,6 +66,8 @@ void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rul
         /* of a terminal that is relayed: a line feed alone would not return to the first column */
         const char *start = sandbox->is_raw ? "\r" : "";
 
+        if (sandbox->is_proving)
+                return;
         if (!denials_admit(sandbox->denials, target, clock_now_ns(CLOCK_MONOTONIC)))
                 return;
         text_add_visible(&line, target, strlen(target));

@@ -46,7 +46,8 @@ struct sandbox {
         void (*attempted)(const struct target *target, pid_t pid, void *userdata);
         void *attempted_userdata;
 
-        bool is_raw; /* the user's terminal is relayed */
+        bool is_proving; /* what is tried now is a prober's, and is not to be told or counted; see prove.h */
+        bool is_raw;     /* the user's terminal is relayed */
         struct denials *denials;
         struct bundle *bundle; /* NULL: none is written */
 

@@ -214,6 +214,20 @@ static void watch(pid_t command, int child_fd)
         }
 }
 
+/* Until it is told that all is proven, the channel is the prober's. */
+static int run_prober(const struct message *request)
+{
+        int status = -1;
+        pid_t pid = fork();
+
+        if (pid == 0)
+                _exit(prover_try(CHANNEL, request));
+        if (pid > 0)
+                while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                        ;
+        return status == 0 ? 0 : -EIO;
+}
+
 static int run_command(const struct run *run)
 {
         struct start s = {.run = run};
@@ -227,10 +241,13 @@ static int run_command(const struct run *run)
         child_fd = signalfd(-1, &child, SFD_CLOEXEC);
         if (child_fd < 0)
                 return -errno;
-        do
+        do {
                 if (message_receive(CHANNEL, false, &m, &fd) < 0)
                         return -EPIPE;
-        while (m.kind != MESSAGE_GO);
+                close_cleanup(&fd);
+                if (m.kind == MESSAGE_TRY && run_prober(&m) < 0)
+                        return -EIO;
+        } while (m.kind != MESSAGE_GO);
         command = start_command(&s);
         if (s.errnum)
                 return say(MESSAGE_UNSTARTED, s.errnum, NULL, -1);

@@ -4,13 +4,16 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "sandbox/attempt.h"
 #include "sandbox/enforcer.h"
 #include "sandbox/identity.h"
+#include "sandbox/prove.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/stdio.h"
+#include "sys/ip.h"
 #include "sys/loop.h"
 #include "sys/seccomp.h"
 
@@ -29,9 +32,12 @@ enum message_kind {
         MESSAGE_FAILED,       /* from init: @err */
         MESSAGE_LISTENER,     /* from init: the descriptor at which the filter asks comes along */
         MESSAGE_TERMINAL,     /* from init: the master's descriptor comes along */
+        MESSAGE_TRIED,        /* from the prober: what the attempt gave, see prover_try() */
         MESSAGE_UNSTARTED,    /* from init: exec failed with @value */
         MESSAGE_STOPPED,      /* from init: the command was stopped by signal @value */
         MESSAGE_ENDED,        /* from init: @value as wait() gives it */
+        MESSAGE_TRY,          /* to the prober: way number @value, to @to and @port */
+        MESSAGE_PROVEN,       /* to the prober: that was all */
         MESSAGE_GO,           /* to init: start the command */
         MESSAGE_SIGNAL,       /* to init: for the command */
         MESSAGE_SIGNAL_GROUP, /* to init: for the command and the processes of its group */
@@ -40,6 +46,8 @@ enum message_kind {
 struct message {
         enum message_kind kind;
         int value;
+        struct ip_prefix to;
+        uint16_t port;
         struct err err;
 };
 
@@ -50,6 +58,7 @@ struct run {
         struct seccomp_filter filter;
         bool is_asked; /* the filter asks; see attempt.h */
         struct attempts *attempts;
+        struct prover *prover;
         char *cwd;
         sigset_t mask; /* as it was at the start, and is for the command */
         struct stdio stdio;
@@ -61,8 +70,11 @@ struct run {
 
         enum { RUN_STARTS, RUN_RUNS, RUN_DRAINS } phase;
         bool has_ended;
-        bool is_cut; /* the user does not want to see the rest of the output */
-        int status;  /* once it has ended: for the shell */
+        bool is_cut;         /* the user does not want to see the rest of the output */
+        int wait_status;     /* as wait() gives it; -1: the command was not run */
+        int status;          /* once it has ended: for the shell */
+        struct rusage usage; /* of the command and all that it started */
+        bool has_usage;
         struct err *err;
 };
 

@@ -5,11 +5,13 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/macro.h"
+#include "sandbox/bundle.h"
 #include "sandbox/denial.h"
 #include "sandbox/filter.h"
 #include "sandbox/runner-internal.h"
@@ -106,12 +108,39 @@ static int cannot_start(struct run *run, int errnum)
         return 0;
 }
 
+static int start_command(struct run *run)
+{
+        run->sandbox.is_proving = false;
+        run->phase = RUN_RUNS;
+        bundle_started(run->sandbox.bundle);
+        return tell_init(run, MESSAGE_GO, 0);
+}
+
+static int prove(struct run *run)
+{
+        int r;
+
+        if (run->sandbox.enforcer->strength != STRENGTH_ENFORCED)
+                return start_command(run);
+        run->sandbox.is_proving = true;
+        r = prover_start(run, &run->prover, run->err);
+        return r == 1 ? start_command(run) : r;
+}
+
+static int go_on_proving(struct run *run, const struct message *answer)
+{
+        int r = run->prover ? prover_hear(run->prover, answer, run->err) : -EPROTO;
+
+        return r == 1 ? start_command(run) : r;
+}
+
 static int hear(struct run *run, const struct message *m, int fd)
 {
         switch (m->kind) {
         case MESSAGE_READY:
-                run->phase = RUN_RUNS;
-                return tell_init(run, MESSAGE_GO, 0);
+                return prove(run);
+        case MESSAGE_TRIED:
+                return go_on_proving(run, m);
         case MESSAGE_FAILED:
                 *run->err = m->err;
                 return m->err.errnum > 0 ? -m->err.errnum : -EIO;
@@ -126,6 +155,7 @@ static int hear(struct run *run, const struct message *m, int fd)
                 stop_self(run);
                 return 0;
         case MESSAGE_ENDED:
+                run->wait_status = m->value;
                 end_with(run, WIFSIGNALED(m->value) ? SANDBOX_EXIT_SIGNAL + WTERMSIG(m->value) : WEXITSTATUS(m->value));
                 return 0;
         default:
@@ -217,13 +247,17 @@ static int start(struct run *run, struct err *err)
 static void end_init(struct run *run)
 {
         siginfo_t info;
+        long r;
 
         loop_io_remove(&run->channel_io);
         if (run->init_pidfd < 0)
                 return;
         pidfd_send_signal(run->init_pidfd, SIGKILL, NULL, 0);
-        while (waitid(P_PIDFD, (id_t)run->init_pidfd, &info, WEXITED) < 0 && errno == EINTR)
-                ;
+        /* by the system call: the library's function does not tell what was used */
+        do
+                r = syscall(__NR_waitid, P_PIDFD, run->init_pidfd, &info, WEXITED, &run->usage);
+        while (r < 0 && errno == EINTR);
+        run->has_usage = r == 0;
         close_cleanup(&run->init_pidfd);
         run->init_pidfd = -1;
 }
@@ -239,11 +273,23 @@ static int drain(struct run *run)
         return r;
 }
 
+static void plan_record(const struct run *run)
+{
+        const struct enforcer_ops *enforcer = run->sandbox.enforcer;
+        bool is_enforced = enforcer->strength == STRENGTH_ENFORCED;
+
+        bundle_plan(run->sandbox.bundle, run->sandbox.policy, enforcer->name,
+                    is_enforced ? BUNDLE_ENFORCED : BUNDLE_UNENFORCED, run->options->argv);
+        if (enforcer->is_asked)
+                bundle_observes(run->sandbox.bundle, BUNDLE_DENIED);
+}
+
 static void run_done(struct run *run)
 {
         end_init(run);
         stdio_done(&run->stdio);
         attempts_free(run->attempts);
+        prover_free(run->prover);
         close_cleanup(&run->channel_fd);
         netns_done(&run->sandbox.netns);
         loop_free(run->sandbox.loop);
@@ -252,11 +298,29 @@ static void run_done(struct run *run)
         free(run);
 }
 
+/* The record is written whatever happened; that it cannot be is an error of its own. */
+static int record(struct run *run, int result, struct err *err)
+{
+        struct bundle *bundle = run->sandbox.bundle;
+        int r = 0;
+
+        if (bundle && result < 0)
+                bundle_failed(bundle, err);
+        else if (bundle && run->wait_status >= 0)
+                bundle_ended(bundle, run->wait_status, run->has_usage ? &run->usage : NULL);
+        else if (bundle)
+                bundle_failed(bundle, err);
+        if (bundle)
+                r = bundle_write(bundle, result < 0 ? NULL : err);
+        return result < 0 ? result : r < 0 ? r : run->status;
+}
+
 static int run_to_the_end(struct run *run, struct err *err)
 {
         const struct enforcer_ops *enforcer = run->sandbox.enforcer;
         int r;
 
+        plan_record(run);
         r = prepare(run, err);
         if (r == 0)
                 r = stdio_prepare(&run->stdio, err);
@@ -274,7 +338,7 @@ static int run_to_the_end(struct run *run, struct err *err)
 
                 r = r < 0 ? r : down;
         }
-        return r < 0 ? r : run->status;
+        return record(run, r, err);
 }
 
 int sandbox_run(const struct sandbox_options *options, struct err *err)
@@ -293,6 +357,7 @@ int sandbox_run(const struct sandbox_options *options, struct err *err)
         run->sandbox.bundle = options->bundle;
         run->sandbox.netns.fd = run->channel_fd = run->inner_channel_fd = run->init_pidfd = -1;
         run->stdio = STDIO_NONE;
+        run->wait_status = -1;
         r = run_to_the_end(run, err);
         run_done(run);
         return r;

@@ -2,6 +2,7 @@
 """assay exec: the command's own exit codes, descriptors, terminal and signals; what it can see and do; and each way out of a
 sandbox that lets nothing out. As whoever runs this, and as root again as an ordinary user."""
 import fcntl
+import json
 import os
 import pathlib
 import pty
@@ -495,6 +496,67 @@ attempt('multicast6', lambda: datagram(socket.AF_INET6, ('ff02::1%lo', PORT)))
         self.assertIn("assay: denied tcp 192.0.2.1:80 (rule: deny-all, ", done.stderr)
 
 
+class Proof(Sandbox):
+    """What the command is told to be is tried before it runs, and recorded."""
+
+    def bundle(self, name, *args):
+        folder = self.folder / name
+        done = self.exec("--bundle", folder, *args)
+        file = folder / "run-bundle.json"
+        self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+        return done, json.loads(file.read_text())
+
+    def setUp(self):
+        for folder in self.folder.glob("bundle*"):
+            shutil.rmtree(folder)
+
+    def test_every_way_is_tried(self):
+        done, bundle = self.bundle("bundle", "--prove", "always", "--", "sh", "-c", "exit 3")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(done.stderr, "")  # what the prober tries is not told
+        enforcement = bundle["enforcement"]
+        self.assertEqual((enforcement["enforcer"], enforcement["observed"]), ("deny-all", "enforced"))
+        self.assertIs(enforcement["network_non_bypassable"], True)
+        tried = {proof["attempt"]: proof for proof in enforcement["proofs"]}
+        for name in ("tcp to 127.0.0.1", "udp-message to ::1", "tcp-mapped to 127.0.0.1", "tcp-fast-open to 127.0.0.1",
+                     "raw4", "packet", "vsock", "unix", "netlink-netfilter", "setns", "unshare-user", "io-uring", "keyctl",
+                     "foreign-abi", "capability", "init-descriptors", "control-group"):
+            self.assertEqual(tried[name]["result"], "stopped", name)
+            self.assertFalse(tried[name]["cached"], name)
+        self.assertEqual(tried["control from outside to 127.0.0.1"]["result"], "arrived")
+        self.assertGreater(len(tried), 60)
+        self.assertEqual(bundle["command"]["exit_status"], 3)
+
+    def test_a_proof_is_kept_where_the_command_cannot_write(self):
+        if os.geteuid() != 0 or self.user is not None:
+            self.skipTest("needs a folder in /run that belongs to the user")
+        self.exec("--prove", "cached", "--", "true")
+        _, bundle = self.bundle("bundle", "--prove", "cached", "--", "true")
+        self.assertTrue(all(proof["cached"] for proof in bundle["enforcement"]["proofs"]))
+        self.assertIs(bundle["enforcement"]["network_non_bypassable"], True)
+        self.assertNotEqual(self.exec("--", "ls", "/run/assay").returncode, 0)
+        _, other = self.bundle("bundle2", "--nested", "--", "true")  # another filter, another proof
+        names = {proof["attempt"] for proof in other["enforcement"]["proofs"]}
+        self.assertNotIn("unshare-user", names)
+
+    def test_attempts_are_recorded(self):
+        _, bundle = self.bundle("bundle", "--", PYTHON, "-c",
+                                "import socket\n"
+                                "for _ in range(3):\n"
+                                "    try: socket.create_connection(('192.0.2.1', 443))\n"
+                                "    except PermissionError: pass\n")
+        denied = bundle["network"]["denied"]
+        self.assertEqual([(d["target"], d["count"]) for d in denied], [("tcp 192.0.2.1:443", 3)])
+        self.assertIn("python3", denied[0]["executable"])
+        self.assertIn("deny-all", denied[0]["rule"])
+
+    def test_a_record_of_what_did_not_run(self):
+        done, bundle = self.bundle("bundle", "--user", "no-such-user", "--", "true")
+        self.assertEqual(done.returncode, OWN_ERROR)
+        self.assertIn("no-such-user", bundle["command"]["failure"])
+        self.assertFalse(bundle["command"]["started"])
+
+
 class End(Sandbox):
     """Whoever is killed, nothing goes on, and nothing stays."""
 
@@ -647,7 +709,7 @@ def ordinary(base):
 
 
 if os.geteuid() == 0:
-    for case in (Command, View, Ways, End, Terminal):
+    for case in (Command, View, Ways, Proof, End, Terminal):
         globals()[case.__name__ + "AsOrdinaryUser"] = ordinary(case)
 
 if __name__ == "__main__":
