@@ -17,6 +17,15 @@
 
 #define STOP_CHECK_NS (100 * NSEC_PER_MSEC)
 
+/* Waking a sleeping sink for each packet costs its sender more than sending does. So where packets come faster than
+ * this the sink does not wait for the next one but for a while, in which nobody has to wake it. Only a large buffer
+ * holds what comes meanwhile. */
+#define BUSY_NS  (100 * NSEC_PER_USEC)
+#define PAUSE_NS (500 * NSEC_PER_USEC)
+
+/* So often it is looked for what is left at the end: enough for a full buffer, and an end under a flood. */
+#define LAST_CALLS 256
+
 struct stream {
         uint32_t id;
         struct window window;
@@ -35,6 +44,7 @@ struct receiver {
 
         /* of the process that runs it: a socket */
         int fd;
+        bool has_large_buffer;
         size_t n_streams;
         struct stream streams[RECEIVER_STREAMS];
         struct mmsghdr messages[BATCH];
@@ -49,11 +59,13 @@ struct receiver {
 static int socket_open(struct receiver *r, struct err *err)
 {
         const struct udp_options options = {.local = r->config.local, .want_overflow = true};
+        struct udp_buffers buffers;
         int q;
 
-        r->fd = udp_open(&options, NULL, err);
+        r->fd = udp_open(&options, &buffers, err);
         if (r->fd < 0)
                 return r->fd;
+        r->has_large_buffer = buffers.receive_bytes >= UDP_BUFFER_BYTES;
         q = udp_timeout(r->fd, STOP_CHECK_NS);
         if (q < 0)
                 return err_set_errno(err, ERR_ENVIRONMENT, -q, "cannot set a receive timeout");
@@ -109,28 +121,54 @@ static void sum_streams(struct receiver *r)
         c->reordered = reordered;
 }
 
+/* After @n packets in a call that has emptied the buffer. */
+static void pause_where_busy(const struct receiver *r, int n, int64_t *before_ns)
+{
+        const struct timespec pause = timespec_of_nsec(PAUSE_NS);
+        int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+
+        if (r->has_large_buffer && now_ns - *before_ns < n * BUSY_NS)
+                ppoll(NULL, 0, &pause, NULL);
+        *before_ns = now_ns;
+}
+
+/* One call. Return: how many packets came; a negative errno. */
+static int take(struct receiver *r, int flags)
+{
+        struct udp_arrival arrival;
+        int n;
+
+        for (size_t i = 0; i < BATCH; i++)
+                r->messages[i].msg_hdr.msg_controllen = UDP_CONTROL_BYTES;
+        /* MSG_TRUNC: the length is the datagram's, and of its octets only the mark is copied. */
+        n = recvmmsg(r->fd, r->messages, BATCH, flags | MSG_TRUNC, NULL);
+        if (n < 0)
+                return -errno;
+        for (int i = 0; i < n; i++)
+                note_datagram(r, r->markers[i], r->messages[i].msg_len);
+        udp_arrival_parse(&r->messages[n - 1].msg_hdr, &arrival);
+        if (arrival.has_dropped)
+                r->counts->overflow = arrival.dropped;
+        return n;
+}
+
 static int socket_run(struct receiver *r, const volatile int *stop, struct err *err)
 {
-        while (!(stop && *stop)) {
-                struct udp_arrival arrival;
-                int n;
+        int64_t before_ns = 0;
 
-                for (size_t i = 0; i < BATCH; i++)
-                        r->messages[i].msg_hdr.msg_controllen = UDP_CONTROL_BYTES;
-                /* MSG_TRUNC: the length is the datagram's, and of its octets only the mark is copied. */
-                n = recvmmsg(r->fd, r->messages, BATCH, MSG_WAITFORONE | MSG_TRUNC, NULL);
-                if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        while (!(stop && *stop)) {
+                int n = take(r, MSG_WAITFORONE);
+
+                if (n == -EAGAIN || n == -EINTR)
                         sum_streams(r);
-                        continue;
-                }
-                if (n < 0)
-                        return err_set_errno(err, ERR_ENVIRONMENT, errno, "the sink's socket failed");
-                for (int i = 0; i < n; i++)
-                        note_datagram(r, r->markers[i], r->messages[i].msg_len);
-                udp_arrival_parse(&r->messages[n - 1].msg_hdr, &arrival);
-                if (arrival.has_dropped)
-                        r->counts->overflow = arrival.dropped;
+                else if (n < 0)
+                        return err_set_errno(err, ERR_ENVIRONMENT, -n, "the sink's socket failed");
+                else if (n < BATCH)
+                        pause_where_busy(r, n, &before_ns);
         }
+        /* What came before the end counts, also where nobody looked yet. */
+        for (int i = 0; i < LAST_CALLS && take(r, MSG_DONTWAIT) == BATCH;)
+                i++;
         sum_streams(r);
         return 0;
 }

@@ -14,8 +14,8 @@
 /* So many packets are taken in one call where so many wait. A single packet does not wait for others. */
 #define BATCH 32
 
-/* Packets that come closer together than this are taken in batches. Else one is asked for, since the kernel looks for a
- * second one before it hands out the first. */
+/* Packets that come closer together than this are taken in batches. Else one is asked for, by the call that hands it
+ * out without looking for a second one first. */
 #define BUSY_NS (50 * NSEC_PER_USEC)
 
 #define PACKET_MAX 65536
@@ -191,6 +191,16 @@ static bool make_reply(struct reflector *r, struct message *m, uint32_t len, con
         return true;
 }
 
+/* A reply that needs no ancillary data goes by the call that has less to copy and to check. */
+static ssize_t send_reply(struct reflector *r, const struct msghdr *header)
+{
+        const struct iovec *iov = header->msg_iov;
+
+        if (header->msg_controllen > 0)
+                return sendmsg(r->fd, header, MSG_DONTWAIT);
+        return sendto(r->fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT, header->msg_name, header->msg_namelen);
+}
+
 static void answer(struct reflector *r, struct msghdr *header, struct message *m, uint32_t len, int64_t now_ns)
 {
         struct reflector_counts *counts = &r->shared->counts;
@@ -207,12 +217,24 @@ static void answer(struct reflector *r, struct msghdr *header, struct message *m
         udp_answer_put(header, r->config.local.any.sa_family, &arrival);
         reply.timestamp = stamp_time_encode(STAMP_FORMAT_NTP, clock_now_ns(CLOCK_REALTIME));
         stamp_reply_put(&reply, m->packet);
-        if (sendmsg(r->fd, header, MSG_DONTWAIT) < 0) {
+        if (send_reply(r, header) < 0) {
                 counts->refused++;
                 counts->last_refusal = errno;
                 return;
         }
         counts->reflected++;
+}
+
+/* Return: how many packets came; -1 with errno. */
+static int receive(struct reflector *r, bool is_busy)
+{
+        ssize_t len;
+
+        if (is_busy)
+                return recvmmsg(r->fd, r->in, BATCH, MSG_WAITFORONE, NULL);
+        len = recvmsg(r->fd, &r->in[0].msg_hdr, 0);
+        r->in[0].msg_len = (unsigned)len;
+        return len < 0 ? -1 : 1;
 }
 
 int reflector_run(struct reflector *r, const volatile int *stop, struct err *err)
@@ -221,8 +243,7 @@ int reflector_run(struct reflector *r, const volatile int *stop, struct err *err
 
         prepare_batch(r);
         while (!(stop && *stop)) {
-                bool is_busy = now_ns - before_ns < BUSY_NS;
-                int n = recvmmsg(r->fd, r->in, is_busy ? BATCH : 1, MSG_WAITFORONE, NULL);
+                int n = receive(r, now_ns - before_ns < BUSY_NS);
 
                 if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED))
                         continue;

@@ -25,20 +25,21 @@ assay_once() {
         stop_server
 }
 
-for _ in $(seq "$rounds"); do
-        a=$(assay_once 1000 1 | jq '.figures.rtt_user.p50_ns / 1000')
-        s=0
-        [ -z "$peer" ] || s=$(sockperf_once)
-        echo "$a $s"
+assay_p50() {
+        assay_once 1000 1 | jq '.figures.rtt_user.p50_ns / 1000'
+}
+
+for round in $(seq "$rounds"); do
+        alternate "$round" assay_p50 "${peer:+sockperf_once}"
 done >"$scratch/rounds"
 
 a=$(awk '{ print $1 }' "$scratch/rounds" | median)
 if [ -n "$peer" ]; then
         s=$(awk '{ print $2 }' "$scratch/rounds" | median)
-        ratio=$(awk '$2 > 0 { print $1 / $2 }' "$scratch/rounds" | median)
-        printf 'round trip p50 at 1000/s, user stamps: assay %.2f us, sockperf %.2f us; ratio %.3f (wanted: at most 1.05), ' \
+        ratio=$(awk '$2 > 0 { print $1 / $2 }' "$scratch/rounds" | bounds)
+        printf 'round trip p50 at 1000/s, user stamps: assay %.2f us, sockperf %.2f us; ratio %s (wanted: at most 1.05), ' \
                 "$a" "$s" "$ratio"
-        echo "medians of $rounds rounds"
+        echo "$rounds rounds"
 else
         printf 'round trip p50 at 1000/s, user stamps: assay %.2f us\n' "$a"
 fi
