@@ -289,10 +289,37 @@ static void copy_counts(struct audit_state *state, struct verifier_place to, con
 
                 if (from_stack ? !is_at(&count, insn) : count.at.reg != insn->src)
                         continue;
+                if (count.is_up && insn->size != 8)
+                        continue;
                 count.at = to;
                 count.is_low = count.is_low || insn->size == 4;
                 state->counts[state->n_counts++] = count;
         }
+}
+
+#define HALF ((__int128)1 << 32)
+
+/* A register's number is shifted by half a word: what was low in it is up now, or the reverse. */
+static void turn_counts(struct audit_state *state, const struct insn *insn)
+{
+        for (uint32_t i = state->n_counts; i-- > 0;) {
+                struct verifier_count *count = &state->counts[i];
+
+                if (count->at.reg != insn->dst)
+                        continue;
+                if (count->is_up == (insn->op == ALU_LSH)) {
+                        forget(state, i);
+                        continue;
+                }
+                count->is_up = !count->is_up;
+                count->is_low = true;
+        }
+}
+
+static bool is_by_half(const struct insn *insn)
+{
+        return insn->op >= ALU_LSH && insn->op <= ALU_ARSH && insn->size == 8 && insn->flags & INSN_IMM &&
+               insn->imm == 32;
 }
 
 static void shift_counts(struct audit_state *state, const struct insn *insn)
@@ -306,13 +333,16 @@ static void shift_counts(struct audit_state *state, const struct insn *insn)
 
         for (uint32_t i = state->n_counts; i-- > 0;) {
                 struct verifier_count *count = &state->counts[i];
-                __int128 low, high;
+                __int128 low, high, unit;
+                bool is_whole;
 
                 if (count->at.reg != insn->dst)
                         continue;
-                low = insn->op == ALU_ADD ? count->least + least : count->least - most;
-                high = insn->op == ALU_ADD ? count->most + most : count->most - least;
-                if (!is_known || low < -far || high > far) {
+                is_whole = !count->is_up || (least == most && least % HALF == 0 && insn->size == 8);
+                unit = count->is_up ? HALF : 1;
+                low = insn->op == ALU_ADD ? count->least + least / unit : count->least - most / unit;
+                high = insn->op == ALU_ADD ? count->most + most / unit : count->most - least / unit;
+                if (!is_known || !is_whole || low < -far || high > far) {
                         forget(state, i);
                         continue;
                 }
@@ -359,6 +389,8 @@ void audit_step_counts(const struct audit_rules *rules, struct audit_state *stat
         case INSN_ALU:
                 if (insn->op == ALU_ADD || insn->op == ALU_SUB)
                         shift_counts(state, insn);
+                else if (is_by_half(insn))
+                        turn_counts(state, insn);
                 else if (insn->op == ALU_MOV && !(insn->flags & INSN_IMM))
                         move_counts(state, insn, false);
                 else

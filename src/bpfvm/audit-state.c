@@ -226,7 +226,7 @@ bool audit_state_counts(const struct audit_state *state, const struct verifier_c
         for (uint32_t i = 0; i < state->n_counts; i++) {
                 const struct verifier_count *known = &state->counts[i];
 
-                if (known->head == claim->head && same_place(known->at, claim->at) &&
+                if (known->head == claim->head && !known->is_up && same_place(known->at, claim->at) &&
                     (claim->is_low || !known->is_low) && claim->least <= known->least && known->most <= claim->most)
                         return true;
         }

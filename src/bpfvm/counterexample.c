@@ -19,6 +19,7 @@
 #define CONSTANTS_MAX 96
 #define STEPS_MAX     20000
 #define STORE_MAX     (UINT64_C(16) << 20) /* maps are cleared before every run */
+#define SHRINK_STEPS  50000
 
 struct input {
         uint8_t *bytes;
@@ -416,12 +417,76 @@ static int prepare(struct search *s, struct err *err)
         return store_new(s->program->maps, s->program->n_maps, &s->store, err);
 }
 
+static bool is_zero(const uint8_t *bytes, size_t n)
+{
+        while (n > 0 && bytes[n - 1] == 0)
+                n--;
+        return n == 0;
+}
+
+/* Whether the trial, with some bytes or entries less, still does it; else it stays as it was. Return: 0 or a negative
+ * errno. */
+static int try_less(struct search *s, size_t at, size_t size, uint32_t entries, struct fault *fault, struct err *err)
+{
+        uint32_t present = s->trial.present;
+        struct fault less;
+        uint8_t was[64];
+        int r;
+
+        memcpy(was, s->trial.bytes + at, size);
+        memset(s->trial.bytes + at, 0, size);
+        s->trial.present &= ~entries;
+        prepare_maps(s, &s->trial);
+        r = run(s, &s->trial, &less, err);
+        if (r == 1) {
+                *fault = less;
+                return 0;
+        }
+        memcpy(s->trial.bytes + at, was, size);
+        s->trial.present = present;
+        return r;
+}
+
+/* What a counterexample does not need goes, so that a person sees what matters: entries of maps, then bytes, in ever
+ * smaller pieces. */
+static int shrink(struct search *s, struct fault *fault, struct err *err)
+{
+        uint64_t limit = s->spent + SHRINK_STEPS;
+        int r = 0;
+
+        for (uint32_t i = 0; i < s->n_entries && r == 0; i++)
+                if (s->trial.present >> i & 1)
+                        r = try_less(s, 0, 0, 1u << i, fault, err);
+        for (size_t size = 64; size > 0 && r == 0; size /= 2)
+                for (size_t at = 0; at + size <= s->n_bytes && r == 0 && s->spent < limit; at += size)
+                        if (!is_zero(s->trial.bytes + at, size))
+                                r = try_less(s, at, size, 0, fault, err);
+        return r;
+}
+
 /* Whether nothing is left of the effort, which began at @start_ns. */
 static bool is_spent(const struct search *s, const struct counterexample_effort *effort, int64_t start_ns)
 {
         if (effort->steps != 0 && s->spent >= effort->steps)
                 return true;
         return effort->ns != 0 && clock_now_ns(CLOCK_MONOTONIC) - start_ns >= effort->ns;
+}
+
+/* The trial is one: make it small, and run it once more for what it asks of helpers, and its steps. Return: 1; a
+ * negative errno. */
+static int finish(struct search *s, struct fault *fault, struct counterexample **ret, struct err *err)
+{
+        uint64_t tries = s->tries;
+        int r = shrink(s, fault, err);
+
+        prepare_maps(s, &s->trial);
+        if (r == 0)
+                r = run(s, &s->trial, fault, err);
+        if (r < 0)
+                return r;
+        s->tries = tries;
+        *ret = take(s, fault);
+        return *ret ? 1 : err_set_nomem(err);
 }
 
 static int search(struct search *s, const struct counterexample_effort *effort, struct counterexample **ret,
@@ -438,10 +503,8 @@ static int search(struct search *s, const struct counterexample_effort *effort, 
                 r = run(s, &s->trial, &fault, err);
                 if (r < 0)
                         return r;
-                if (r == 1) {
-                        *ret = take(s, &fault);
-                        return *ret ? 1 : err_set_nomem(err);
-                }
+                if (r == 1)
+                        return finish(s, &fault, ret, err);
                 if (keep(s) < 0 || grow(s) < 0)
                         return err_set_nomem(err);
         } while (!is_spent(s, effort, start_ns));

@@ -80,6 +80,19 @@ static bool is_clobbered(const struct program *program, uint32_t slot, uint16_t 
         return false;
 }
 
+/* @known: what is known of the access's registers, in the words of reg_format() */
+static const char *suggest_bounds(const struct program *program, const char *known)
+{
+        if (strstr(known, "low half"))
+                return "Only the low 32 bits were compared: make the index a 32-bit unsigned variable (w1 = w1 clears "
+                       "the upper half), or compare all 64 bits.";
+        if (strstr(known, "context") && program->context.n_ranges > 1)
+                return "Of this context a program may access some fields only: see docs/formats/bpf-program.md.";
+        if (!strstr(known, "..") && !strstr(known, "+any"))
+                return "The offset is fixed: use a member, or an index, that lies inside of the object.";
+        return suggestions[FAULT_BOUNDS];
+}
+
 const char *explain_suggestion(const struct program *program, const struct verdict *verdict)
 {
         uint32_t slot = verdict->fault.slot;
@@ -89,10 +102,8 @@ const char *explain_suggestion(const struct program *program, const struct verdi
                 return "A call leaves r1 to r5 undefined: keep what is needed afterwards in r6 to r9 or on the stack.";
         if (verdict->fault.kind == FAULT_UNINIT_REGISTER && insn && insn->kind == INSN_EXIT)
                 return "Set r0, the result, on every way to this exit.";
-        if (verdict->fault.kind == FAULT_BOUNDS && verdict->known && strstr(verdict->known, "low half"))
-                return "Only the low 32 bits were compared: make the index a 32-bit unsigned variable (w1 = w1 clears "
-                       "the upper "
-                       "half), or compare all 64 bits.";
+        if (verdict->fault.kind == FAULT_BOUNDS && verdict->known)
+                return suggest_bounds(program, verdict->known);
         if (verdict->fault.kind >= FAULT_KINDS || !suggestions[verdict->fault.kind])
                 return "";
         return suggestions[verdict->fault.kind];
@@ -172,6 +183,9 @@ static void print_context(const struct program *program, const struct line *line
         text_add(out, ":\n");
 }
 
+/* Turns of a loop that are kept apart make a state each. */
+#define STATES_SHOWN 8
+
 /* The instruction, under its source line where that is another one than before. */
 static void print_insn(const struct program *program, uint32_t slot, const struct program_line **source,
                        struct text *out)
@@ -190,24 +204,38 @@ static void print_insn(const struct program *program, uint32_t slot, const struc
         text_addf(out, "%5" PRIu32 ": %s\n", slot, disasm_insn(&program->insns[slot], slot, text));
 }
 
+static void print_rest(uint32_t n, struct text *out)
+{
+        if (n > STATES_SHOWN)
+                text_addf(out, "           ... and %" PRIu32 " states more, of other ways here or later turns\n",
+                          n - STATES_SHOWN);
+}
+
 static void print_lines(const struct listing *listing, struct text *out)
 {
         const struct program_line *source = NULL;
         const struct line *last = NULL;
+        uint32_t shown = 0;
 
         for (uint32_t i = 0; i < listing->n; i++) {
                 const struct line *line = &listing->lines[i];
                 bool begins = !last || !same_context(last, line);
 
+                if (begins || last->slot != line->slot)
+                        print_rest(shown, out);
                 if (begins) {
                         print_context(listing->program, line, out);
                         source = NULL;
                 }
-                if (begins || last->slot != line->slot)
+                if (begins || last->slot != line->slot) {
                         print_insn(listing->program, line->slot, &source, out);
-                text_addf(out, "           %s\n", line->text[0] ? line->text : "nothing known");
+                        shown = 0;
+                }
+                if (shown++ < STATES_SHOWN)
+                        text_addf(out, "           %s\n", line->text[0] ? line->text : "nothing known");
                 last = line;
         }
+        print_rest(shown, out);
 }
 
 int explain_states(const struct program *program, const struct verifier_options *options, struct text *out,

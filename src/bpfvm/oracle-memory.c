@@ -30,8 +30,8 @@ static int fault_bounds(struct run *run, const struct access *a, const char *wha
                         int64_t to)
 {
         return fault_set(run->fault, FAULT_BOUNDS, run->slot,
-                         "%s %" PRIu64 " bytes at offset %" PRIi64 " of %s, which has offsets %" PRIi64 " to %" PRIi64,
-                         a->is_write ? "writes" : "reads", a->size, first, what, from, to - 1);
+                         "%s %" PRIu64 " byte%s at offset %" PRIi64 " of %s, which has offsets %" PRIi64 " to %" PRIi64,
+                         a->is_write ? "writes" : "reads", a->size, a->size == 1 ? "" : "s", first, what, from, to - 1);
 }
 
 /* Whether [first, first + size) lies in [from, to), for any values. */
@@ -65,6 +65,11 @@ static int resolve_context(struct run *run, const struct access *a, uint8_t **re
                 *ret = run->context + first;
                 return 0;
         }
+        if (def->n_ranges > 1 && lies_in(first, a->size, 0, def->size))
+                return fault_set(run->fault, FAULT_BOUNDS, run->slot,
+                                 "bytes from offset %" PRIi64 " on of the context, but programs may access some fields "
+                                 "of %s only, and each by itself",
+                                 first, def->name);
         return fault_bounds(run, a, "the context", first, 0, def->size);
 }
 
@@ -176,8 +181,8 @@ static int check_stack_data(struct run *run, const struct oracle_frame *frame, s
         for (size_t i = first; i < first + size; i++) {
                 if (frame->states[i] == STACK_UNINIT)
                         return fault_set(run->fault, FAULT_UNINIT_STACK, run->slot,
-                                         "reads stack byte r10%+d, which was not written",
-                                         (int)i - PROFILE_FRAME_BYTES);
+                                         "%s stack byte r10%+d, which was not written",
+                                         is_helper ? "passes to the helper" : "reads", (int)i - PROFILE_FRAME_BYTES);
                 if (frame->states[i] == STACK_POINTER)
                         return fault_set(run->fault, is_helper ? FAULT_POINTER_LEAK : FAULT_POINTER_PARTIAL, run->slot,
                                          is_helper ? "passes stack byte r10%+d, which is part of a pointer, to a helper"

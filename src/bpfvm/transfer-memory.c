@@ -19,28 +19,35 @@ struct access {
         int64_t first, last;
 };
 
-/* A bound of where an access begins, for people; it may lie beyond what 64 bits can say. */
-static const char *offset_text(int64_t at, int32_t offset, char buf[static 32])
+/* Where an access may begin, for people; the bounds may lie beyond what 64 bits can say. */
+static const char *offset_text(const struct access *a, char buf[static 80])
 {
-        int64_t sum;
+        const struct range *at = &a->pointer->value.word;
+        int64_t first, last;
+        bool has_first = !__builtin_add_overflow(at->smin, a->offset, &first) && at->smin != INT64_MIN;
+        bool has_last = !__builtin_add_overflow(at->smax, a->offset, &last) && at->smax != INT64_MAX;
 
-        if (__builtin_add_overflow(at, offset, &sum) || at == INT64_MIN || at == INT64_MAX)
-                snprintf(buf, 32, "%s", at < 0 ? "below any bound" : "above any bound");
+        if (has_first && at->smin == at->smax)
+                snprintf(buf, 80, "offset %" PRIi64, first);
+        else if (has_first && has_last)
+                snprintf(buf, 80, "offset %" PRIi64 " to %" PRIi64, first, last);
+        else if (has_first)
+                snprintf(buf, 80, "any offset from %" PRIi64 " on", first);
+        else if (has_last)
+                snprintf(buf, 80, "any offset up to %" PRIi64, last);
         else
-                snprintf(buf, 32, "%" PRIi64, sum);
+                snprintf(buf, 80, "any offset");
         return buf;
 }
 
 static int refuse_bounds(const struct access *a, const char *what, int64_t from, int64_t to)
 {
-        const struct range *at = &a->pointer->value.word;
-        char first[32], last[32];
+        char offset[80];
 
         return fault_set(a->t->fault, FAULT_BOUNDS, a->slot,
-                         "%s %" PRIu64 " bytes at offset %s%s%s of %s, which has offsets %" PRIi64 " to %" PRIi64,
-                         a->is_write ? "writes" : "reads", a->size, offset_text(at->smin, a->offset, first),
-                         at->smin != at->smax ? " to " : "",
-                         at->smin != at->smax ? offset_text(at->smax, a->offset, last) : "", what, from, to - 1);
+                         "%s %" PRIu64 " byte%s at %s of %s, which has offsets %" PRIi64 " to %" PRIi64,
+                         a->is_write ? "writes" : "reads", a->size, a->size == 1 ? "" : "s", offset_text(a, offset),
+                         what, from, to - 1);
 }
 
 /* Whether every byte that the access may touch lies in [from, to). Sets first and last. */
@@ -85,6 +92,11 @@ static int resolve_context(struct access *a)
                                          "writes offset %" PRIi64 " of the context, which is read only", a->first);
                 return 0;
         }
+        if (def->n_ranges > 1 && lies_in(a, 0, def->size))
+                return fault_set(a->t->fault, FAULT_BOUNDS, a->slot,
+                                 "bytes from offset %" PRIi64 " on of the context, but programs may access some fields "
+                                 "of %s only, and each by itself",
+                                 a->first, def->name);
         return refuse_bounds(a, "the context", 0, def->size);
 }
 
@@ -193,8 +205,8 @@ static int check_stack_data(const struct access *a, const struct state *state)
 
                 if (missing)
                         return fault_set(a->t->fault, FAULT_UNINIT_STACK, a->slot,
-                                         "reads stack byte r10%+d, which was not written on every path here",
-                                         stack_offset(place, missing));
+                                         "%s stack byte r10%+d, which was not written on every path here",
+                                         a->is_helper ? "passes to the helper" : "reads", stack_offset(place, missing));
                 if (holds_pointer(slot) && a->is_helper)
                         return fault_set(a->t->fault, FAULT_POINTER_LEAK, a->slot,
                                          "passes stack byte r10%+d, which is part of a pointer, to a helper",

@@ -50,10 +50,11 @@ static void keep_path(struct verifier *v, uint32_t way)
 void verifier_explain(struct verifier *v, const struct insn *insn, const struct state *state)
 {
         _cleanup_text_ struct text known = {0};
+        enum fault_kind kind = v->verdict->fault.kind;
         uint16_t regs = looked_at(insn);
 
         for (unsigned reg = 0; reg < INSN_FRAME_POINTER; reg++) {
-                if (!(regs >> reg & 1))
+                if (!(regs >> reg & 1) || (state->regs[reg].kind == REG_UNINIT && kind != FAULT_UNINIT_REGISTER))
                         continue;
                 text_addf(&known, "%sr%u: ", known.len > 0 ? "; " : "", reg);
                 reg_format(&state->regs[reg], v->program, state->depth, &known);

@@ -15,10 +15,12 @@
 #define COUNTER_NONE  UINT8_MAX
 #define COUNTER_FAR   (INT64_C(1) << 62) /* differences beyond are not followed */
 
-/* A difference from a variable's value at the head, in the whole word or only in its low half. */
+/* A difference from a variable's value at the head, in the whole word or only in its low half. Compilers add to a
+ * number of 32 bits with a sign also by shifting it up, adding there, and shifting it down. */
 struct moved {
         uint8_t from; /* variable, or COUNTER_NONE: nothing known */
         bool is_low;
+        bool is_up; /* of the upper half, and the low half is zero */
         int64_t least, most;
 };
 
@@ -51,19 +53,33 @@ static struct moved unknown(void)
 
 static struct moved join(struct moved a, struct moved b)
 {
-        if (a.from != b.from || a.from == COUNTER_NONE)
+        if (a.from != b.from || a.from == COUNTER_NONE || a.is_up != b.is_up)
                 return unknown();
-        return (struct moved){a.from, a.is_low || b.is_low, MIN(a.least, b.least), MAX(a.most, b.most)};
+        return (struct moved){a.from, a.is_low || b.is_low, a.is_up, MIN(a.least, b.least), MAX(a.most, b.most)};
 }
 
 static struct moved shift(struct moved m, int64_t least, int64_t most, bool is_low)
 {
         if (m.from == COUNTER_NONE || least < -COUNTER_FAR || most > COUNTER_FAR)
                 return unknown();
+        if (m.is_up && (is_low || least != most || least & UINT32_MAX))
+                return unknown();
+        if (m.is_up)
+                least = most = least >> 32;
         m.least += least;
         m.most += most;
         m.is_low = m.is_low || is_low;
         return m.least < -COUNTER_FAR || m.most > COUNTER_FAR ? unknown() : m;
+}
+
+/* Up or down by 32 bits. */
+static struct moved shift_half(struct moved m, enum alu_op op)
+{
+        if (m.from == COUNTER_NONE || m.is_up == (op == ALU_LSH))
+                return unknown();
+        m.is_up = !m.is_up;
+        m.is_low = true;
+        return m;
 }
 
 static void forget_slots(const struct turns *t, struct turn *turn)
@@ -105,8 +121,7 @@ static void step_store(const struct turns *t, struct turn *turn, const struct in
         if (insn->dst != INSN_FRAME_POINTER || target == COUNTER_NONE || insn->kind != INSN_STORE ||
             insn->flags & INSN_IMM || insn->src == INSN_FRAME_POINTER)
                 return;
-        turn->at[target] = turn->at[insn->src];
-        turn->at[target].is_low |= insn->size == 4;
+        turn->at[target] = shift(turn->at[insn->src], 0, 0, insn->size == 4);
 }
 
 static void step_load(const struct turns *t, struct turn *turn, const struct insn *insn)
@@ -117,8 +132,7 @@ static void step_load(const struct turns *t, struct turn *turn, const struct ins
                 turn->at[insn->dst] = unknown();
                 return;
         }
-        turn->at[insn->dst] = turn->at[source];
-        turn->at[insn->dst].is_low |= insn->size == 4;
+        turn->at[insn->dst] = shift(turn->at[source], 0, 0, insn->size == 4);
 }
 
 static void step_alu(const struct turns *t, struct turn *turn, const struct insn *insn, uint32_t slot)
@@ -137,6 +151,8 @@ static void step_alu(const struct turns *t, struct turn *turn, const struct insn
                 *dst = shift(*dst, least, most, is_low);
         } else if (insn->op == ALU_SUB && (is_constant || note->is_set) && least >= -COUNTER_FAR) {
                 *dst = shift(*dst, -most, -least, is_low);
+        } else if (insn->op >= ALU_LSH && insn->op <= ALU_ARSH && is_constant && least == 32 && !is_low) {
+                *dst = shift_half(*dst, insn->op);
         } else {
                 *dst = unknown();
         }
@@ -206,7 +222,7 @@ static void forget_written(const struct turns *t, struct turn *turn, const struc
 static void come_round(struct turns *t, const struct turn *turn)
 {
         for (unsigned i = 0; i < COUNTERS; i++) {
-                struct moved m = turn->at[i].from == i ? turn->at[i] : unknown();
+                struct moved m = turn->at[i].from == i && !turn->at[i].is_up ? turn->at[i] : unknown();
 
                 t->round[i] = t->has_round ? join(t->round[i], m) : m;
         }
@@ -365,7 +381,7 @@ static void report(const struct turns *t, unsigned counter, uint64_t allowed)
                                                        turn->at[k].least,
                                                        turn->at[k].most};
 
-                        if (turn->is_reached && turn->at[k].from == counter)
+                        if (turn->is_reached && turn->at[k].from == counter && !turn->at[k].is_up)
                                 v->options->observe_count(v->options->userdata, &v->context, &count);
                 }
         }

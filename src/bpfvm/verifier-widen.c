@@ -6,11 +6,12 @@
 
 /* Where growing bounds stop. Near thresholds are the numbers that the loop compares with, and their neighbours, since a
  * counter that is tested against n takes values up to n - 1, n or n + 1 at the head; and the bounds of what was known
- * when the loop was first reached. Far ones are the ends of the machine's widths. */
+ * when the loop was first reached. Far ones are the ends of the machine's widths, and
+ * one less where a number is compared with any other of 32 bits. */
 #define NEAR_MAX 192
 
-static const int64_t far[] = {INT32_MIN, INT16_MIN, INT8_MIN,  -1,         0,         1,
-                              INT8_MAX,  UINT8_MAX, INT16_MAX, UINT16_MAX, INT32_MAX, UINT32_MAX};
+static const int64_t far[] = {INT32_MIN, INT32_MIN + 1, INT16_MIN,  INT8_MIN,      -1,        0,         1, INT8_MAX,
+                              UINT8_MAX, INT16_MAX,     UINT16_MAX, INT32_MAX - 1, INT32_MAX, UINT32_MAX};
 
 static int compare_numbers(const void *a, const void *b)
 {

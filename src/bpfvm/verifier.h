@@ -54,12 +54,14 @@ struct verifier_place {
 };
 
 /* At the start of the block at @slot, @at holds what the counter of the loop that begins at @head was there in this
- * turn, plus @least to @most; with @is_low so far as the low 32 bits go. */
+ * turn, plus @least to @most; with @is_low so far as the low 32 bits go. Within a block, with @is_up, that is in the
+ * upper half of @at, and the low half is zero. */
 struct verifier_count {
         uint32_t head, slot;
         struct verifier_place at;
         bool is_low;
         int64_t least, most;
+        bool is_up;
 };
 
 /* Why a loop ends: each turn its counter changes by @least to @most, which have one sign, and its bounds at the head

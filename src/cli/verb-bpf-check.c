@@ -105,6 +105,20 @@ static void print_hex(struct text *out, const uint8_t *bytes, size_t len)
                 text_addf(out, "%02x", bytes[i]);
 }
 
+/* The context's bytes, but for zeros at its end; as `exec --mem` takes them. */
+static void print_context(const uint8_t *bytes, size_t size, struct text *out)
+{
+        size_t n = size;
+
+        while (n > 0 && bytes[n - 1] == 0)
+                n--;
+        if (size == 0)
+                return;
+        text_add(out, "    context ");
+        print_hex(out, bytes, n);
+        text_addf(out, "%s%s\n", n > 0 ? " " : "", n == 0 ? "all zero" : n < size ? "and then zeros" : "");
+}
+
 static void print_example(const struct checked *c, struct text *out)
 {
         const struct counterexample *example = c->example;
@@ -114,16 +128,12 @@ static void print_example(const struct checked *c, struct text *out)
                         text_add(out, "  counterexample: none found; the check could not prove it safe\n");
                 return;
         }
-        text_addf(out, "  counterexample: after %" PRIu64 " instructions it ends in %s at slot %" PRIu32 "\n",
-                  example->steps, fault_name(example->fault.kind), example->fault.slot);
+        text_addf(out, "  counterexample: after %" PRIu64 " instruction%s it ends in %s at slot %" PRIu32 "\n",
+                  example->steps, example->steps == 1 ? "" : "s", fault_name(example->fault.kind), example->fault.slot);
         text_add(out, "    ");
         print_visible(out, example->fault.text);
         text_add(out, "\n");
-        if (c->program->context.size > 0) {
-                text_add(out, "    context ");
-                print_hex(out, example->context, c->program->context.size);
-                text_add(out, "\n");
-        }
+        print_context(example->context, c->program->context.size, out);
         for (uint32_t i = 0; i < example->n_entries; i++) {
                 const struct map_def *map = &c->program->maps[example->entries[i].map];
 
@@ -163,8 +173,9 @@ static void print_accepted(const struct checked *c, const struct verifier_option
         text_addf(out, ": accepted for profile %s\n", how->profile->name);
         text_addf(out,
                   "  work: %" PRIu64 " transfers of at most %" PRIu64 ", %" PRIu64 " comparisons of at most %" PRIu64
-                  ", %" PRIu32 " chains of calls\n",
-                  v->transfers, v->transfers_bound, v->comparisons, v->comparisons_bound, v->contexts);
+                  ", %" PRIu32 " chain%s of calls\n",
+                  v->transfers, v->transfers_bound, v->comparisons, v->comparisons_bound, v->contexts,
+                  v->contexts == 1 ? "" : "s");
         text_addf(out, "  stack: %" PRIu32 " bytes\n", v->stack_bytes);
         text_addf(out, "  worst case: %s%s by table %s\n", v->cost_ps == UINT64_MAX ? "more than " : "",
                   number_format_ns((int64_t)(v->cost_ps / 1000), time),
