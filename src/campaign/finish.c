@@ -33,11 +33,11 @@ int finish_archive(struct archive *archive, const struct manifest *manifest, con
 
         r = summary_make(archive, plan, &summary, err);
         if (r >= 0)
-                r = archive_write_json(archive, "data/summary.json", summary, err);
+                r = archive_write_json(archive, ARCHIVE_SUMMARY, summary, err);
         if (r >= 0)
                 r = verdict_make(manifest, summary, &verdict, err);
         if (r >= 0)
-                r = archive_write_json(archive, "data/verdict.json", verdict, err);
+                r = archive_write_json(archive, ARCHIVE_VERDICT, verdict, err);
         if (r >= 0)
                 r = seal(archive, manifest, err);
         if (r < 0)

@@ -130,7 +130,7 @@ static int write_start(struct campaign *c, struct err *err)
         _cleanup_json_ json_t *plan = NULL;
         int r;
 
-        r = archive_write(c->archive, "data/manifest.yaml", span_of(m->data, m->len), err);
+        r = archive_write(c->archive, ARCHIVE_MANIFEST, span_of(m->data, m->len), err);
         for (size_t i = 0; i < m->n_inputs && r >= 0; i++) {
                 _cleanup_free_ char *path = text_format(ARCHIVE_INPUTS "/%s", m->inputs[i].path);
 
@@ -138,11 +138,11 @@ static int write_start(struct campaign *c, struct err *err)
                          : err_set_nomem(err);
         }
         if (r >= 0)
-                r = write_environment(c, "data/run-env.json", err);
+                r = write_environment(c, ARCHIVE_RUN_ENV, err);
         if (r >= 0)
                 r = plan_to_json(c->plan, &plan, err);
         if (r >= 0)
-                r = archive_write_json(c->archive, "data/plan.json", plan, err);
+                r = archive_write_json(c->archive, ARCHIVE_PLAN, plan, err);
         if (r >= 0)
                 r = journal_event(c, "started", NULL, err);
         return r;

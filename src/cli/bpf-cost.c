@@ -48,15 +48,15 @@ static int read_costs(const json_t *json, struct cost_table *ret, struct err *er
         int r;
 
         r = json_get_i64(json, "costs", "assay", &version, err);
-        if (r == 0 && version != 1)
+        if (r >= 0 && version != 1)
                 r = err_set(err, ERR_DATA, EINVAL, "version %lld of the format is not known", (long long)version);
-        if (r == 0)
+        if (r >= 0)
                 r = json_get_string(json, "costs", "name", &name, err);
-        if (r == 0 && !text_is_name(name))
+        if (r >= 0 && !text_is_name(name))
                 r = err_set(err, ERR_DATA, EINVAL, "name: expected letters a to z, digits, dots and hyphens, up to 64");
-        if (r == 0)
+        if (r >= 0)
                 r = json_get_object(json, "costs", "class_ps", &classes, err);
-        if (r == 0)
+        if (r >= 0)
                 r = json_get_object(json, "costs", "helper_ps", &helpers, err);
         if (r < 0)
                 return r;
@@ -79,7 +79,7 @@ int bpf_cost_load(const char *path, struct cost_table *ret, struct err *err)
         int r;
 
         r = file_read(AT_FDCWD, path, COST_FILE_MAX, &text, &len, err);
-        if (r == 0)
+        if (r >= 0)
                 r = json_parse(span_of(text, len), path, &json, err);
         if (r < 0)
                 return r;

@@ -151,9 +151,9 @@ static int make_routine(const struct session *s, const char *name, struct routin
 
         input.program = name;
         r = bpf_input_load_bytes(&input, span_of(s->file, s->len), s->path, &object, err);
-        if (r == 0)
+        if (r >= 0)
                 r = bpf_input_program(&input, object, &program, err);
-        if (r == 0)
+        if (r >= 0)
                 r = routine_new(&object, program, &how, ret, &verdict, err);
         return r == 1 ? refused(s, program, &verdict.fault, err) : r;
 }

@@ -4,10 +4,6 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 
-#define MANIFEST_PATH "data/manifest.yaml"
-#define INPUTS_PATH   "data/inputs"
-#define PLAN_PATH     "data/plan.json"
-
 #define PLAN_LIMIT_BYTES     (64u << 20)
 #define MANIFEST_LIMIT_BYTES (1u << 20)
 
@@ -19,11 +15,11 @@ static int reload_manifest(struct archive *archive, const struct kinds *kinds, c
         size_t len = 0;
         int r;
 
-        r = file_read_beneath(archive_dirfd(archive), MANIFEST_PATH, MANIFEST_LIMIT_BYTES, &bytes, &len, err);
+        r = file_read_beneath(archive_dirfd(archive), ARCHIVE_MANIFEST, MANIFEST_LIMIT_BYTES, &bytes, &len, err);
         if (r < 0)
                 return r;
-        inputs = file_open_dir(archive_dirfd(archive), INPUTS_PATH); /* absent where nothing is included */
-        return manifest_parse(span_of(bytes, len), MANIFEST_PATH, inputs, kinds, options, ret, err);
+        inputs = file_open_dir(archive_dirfd(archive), ARCHIVE_INPUTS); /* absent where nothing is included */
+        return manifest_parse(span_of(bytes, len), ARCHIVE_MANIFEST, inputs, kinds, options, ret, err);
 }
 
 int reload_derive(struct archive *archive, const struct kinds *kinds, struct manifest **ret_manifest,
@@ -39,9 +35,9 @@ int reload_derive(struct archive *archive, const struct kinds *kinds, struct man
         size_t len = 0, n_skipped = 0;
         int r;
 
-        r = file_read_beneath(archive_dirfd(archive), PLAN_PATH, PLAN_LIMIT_BYTES, &stored, &len, err);
+        r = file_read_beneath(archive_dirfd(archive), ARCHIVE_PLAN, PLAN_LIMIT_BYTES, &stored, &len, err);
         if (r >= 0)
-                r = json_parse(span_of(stored, len), PLAN_PATH, &json, err);
+                r = json_parse(span_of(stored, len), ARCHIVE_PLAN, &json, err);
         if (r >= 0)
                 r = plan_options_from_json(json, &options, &overrides, err);
         if (r >= 0)
@@ -64,7 +60,7 @@ static int compare_plan(struct archive *archive, const struct plan *plan, struct
         size_t len = 0;
         int r;
 
-        r = file_read_beneath(archive_dirfd(archive), PLAN_PATH, PLAN_LIMIT_BYTES, &stored, &len, err);
+        r = file_read_beneath(archive_dirfd(archive), ARCHIVE_PLAN, PLAN_LIMIT_BYTES, &stored, &len, err);
         if (r >= 0)
                 r = plan_to_json(plan, &json, err);
         if (r < 0)
@@ -74,7 +70,7 @@ static int compare_plan(struct archive *archive, const struct plan *plan, struct
                 return err_set_nomem(err);
         if (!streq(text, stored))
                 return err_set(err, ERR_INTEGRITY, EBADMSG,
-                               PLAN_PATH " is not the plan that " MANIFEST_PATH " and its options give");
+                               ARCHIVE_PLAN " is not the plan that " ARCHIVE_MANIFEST " and its options give");
         return 0;
 }
 

@@ -290,7 +290,8 @@ int summary_make(struct archive *archive, const struct plan *plan, json_t **ret,
         counted = assign_positions(&reading);
         if (counted < 0)
                 return err_set_nomem(err);
-        qsort(reading.entries, reading.n, sizeof(*reading.entries), compare_entries);
+        if (reading.n > 0) /* else there is no array */
+                qsort(reading.entries, reading.n, sizeof(*reading.entries), compare_entries);
         summary = json_pack("{s:i, s:s, s:{s:I, s:I, s:I}, s:I, s:o, s:O, s:O}", "assay", SUMMARY_VERSION,
                             "manifest_sha256", manifest->sha256, "rounds", "planned", (json_int_t)manifest->rounds,
                             "counted", (json_int_t)counted, "campaigns", (json_int_t)manifest->campaigns,

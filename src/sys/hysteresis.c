@@ -32,7 +32,7 @@ static int write_parameter(const struct hysteresis *h, const char *value, size_t
 
 static bool is_on(const struct hysteresis *h)
 {
-        char value[VALUE_MAX];
+        char value[VALUE_MAX] = "";
 
         return read_parameter(h, value) > 0 && value[0] == ON[0];
 }

@@ -69,7 +69,7 @@ struct openmetrics_set {
         } * samples;
 };
 
-#define OPENMETRICS_BYTES_MAX   (4 * 1024 * 1024)
+#define OPENMETRICS_BYTES_MAX   (4u << 20)
 #define OPENMETRICS_SAMPLES_MAX 4096
 
 /* openmetrics_parse - read a scrape as strictly as OpenMetrics 1.0 is written, and of it only what the writer writes:
