@@ -9,6 +9,7 @@ enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
  * any child is forked. Without a sink messages are dropped. */
 typedef void (*log_sink_fn)(enum log_level level, const char *text, void *userdata);
 
+/* log_set_sink - let messages up to @most_verbose go to @sink, called with @userdata; NULL drops them */
 void log_set_sink(log_sink_fn sink, enum log_level most_verbose, void *userdata);
 
 void log_message(enum log_level level, const char *format, ...) _printf_(2, 3);

@@ -22,5 +22,9 @@ struct experiment_list {
         char **paths;
 };
 
+/* experiment_list - all of them, of every folder that is searched; experiment_list_done() releases them
+ *
+ * Return: 0, or a negative errno with the reason.
+ */
 int experiment_list(struct experiment_list *ret, struct err *err);
 void experiment_list_done(struct experiment_list *list);

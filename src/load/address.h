@@ -32,6 +32,7 @@ int address_resolve(const char *text, uint16_t port, int family, union address *
 /* address_format - "192.0.2.1:862", "[2001:db8::1]:862". Return: @buf. */
 char *address_format(const union address *address, char buf[static ADDRESS_TEXT]);
 
+/* What the socket calls want to know of an address, and its port in the order of this host. */
 socklen_t address_len(const union address *address);
 uint16_t address_port(const union address *address);
 void address_set_port(union address *address, uint16_t port);

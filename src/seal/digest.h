@@ -41,11 +41,13 @@ char *digest_format(const struct digest *digest, char buf[static DIGEST_HEX_SIZE
 /* digest_parse - the whole of @hex, 64 hexadecimal digits in either case, as a digest. Return: 0 or -EINVAL. */
 int digest_parse(struct span hex, struct digest *ret);
 
+/* digest_equal - whether both are the same; what is compared is no secret */
 bool digest_equal(const struct digest *a, const struct digest *b);
 
 /* A digest of bytes that come piece by piece. */
 struct digest_stream;
 
+/* digest_stream_new - Return: 0; -ENOMEM; -EIO where libcrypto has no SHA-256 */
 int digest_stream_new(struct digest_stream **ret, struct err *err);
 int digest_stream_add(struct digest_stream *stream, struct span s, struct err *err);
 

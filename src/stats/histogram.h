@@ -24,6 +24,7 @@ void histogram_done(struct histogram *h);
 
 #define _cleanup_histogram_ _cleanup_(histogram_done)
 
+/* histogram_add - take in one value */
 void histogram_add(struct histogram *h, uint64_t value);
 
 /* histogram_quantile - nearest-rank quantile, the upper edge of its bucket but never outside [min, max]; max where the

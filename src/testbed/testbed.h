@@ -67,6 +67,7 @@ void testbed_down(struct testbed *tb);
 DEFINE_CLEANUP(struct testbed *, testbed_down)
 #define _cleanup_testbed_ _cleanup_(testbed_down_cleanup)
 
+/* testbed_layout, testbed_mechanism - how it is laid out (borrowed), and by what means it is built on this host */
 const struct layout *testbed_layout(const struct testbed *tb);
 struct testbed_mechanism testbed_mechanism(const struct testbed *tb);
 
