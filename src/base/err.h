@@ -56,12 +56,13 @@ int err_set_nomem(struct err *err);
 
 /* err_negative - let the compiler, and what analyses the code, know that the functions above return no 0 and nothing
  * more: else they follow paths on which a failure is taken for success and an output was never set */
-static inline int err_negative(int r)
-{
-        if (r >= 0)
-                __builtin_unreachable();
-        return r;
-}
+#define err_negative(result)                                                                                           \
+        ({                                                                                                             \
+                int _negative = (result);                                                                              \
+                if (_negative >= 0)                                                                                    \
+                        __builtin_unreachable();                                                                       \
+                _negative;                                                                                             \
+        })
 
 #define err_set(...)       err_negative(err_set(__VA_ARGS__))
 #define err_set_errno(...) err_negative(err_set_errno(__VA_ARGS__))

@@ -33,7 +33,7 @@ static int load_certificate(const char *path, struct certificate **ret, struct e
         int r;
 
         r = file_read(AT_FDCWD, path, CERTIFICATE_BYTES_MAX, &text, &len, err);
-        if (r == 0)
+        if (r >= 0)
                 r = json_parse(span_of(text, len), path, &json, err);
         return r < 0 ? r : certificate_of_json(json, ret, err);
 }
@@ -69,11 +69,11 @@ static int run_audit(const void *given, int argc, char **argv, struct err *err)
         int r, outcome;
 
         r = bpf_check_options(&o->check, &costs, &how, err);
-        if (r == 0)
+        if (r >= 0)
                 r = bpf_input_load(&o->input, argv[0], &object, err);
-        if (r == 0)
+        if (r >= 0)
                 r = bpf_input_program(&o->input, object, &program, err);
-        if (r == 0)
+        if (r >= 0)
                 r = load_certificate(argv[1], &certificate, err);
         if (r < 0)
                 return r;

@@ -290,9 +290,9 @@ static int run_check(const void *given, int argc, char **argv, struct err *err)
 
         r = bpf_check_options(&o->check, &costs, &how, err);
         how.wants_costliest = true;
-        if (r == 0)
+        if (r >= 0)
                 r = bpf_input_load(&o->input, argv[0], &object, err);
-        if (r == 0 && (o->input.program || o->certificate))
+        if (r >= 0 && (o->input.program || o->certificate))
                 r = bpf_input_program(&o->input, object, &program, err);
         if (r < 0)
                 return r;

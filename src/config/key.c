@@ -136,7 +136,7 @@ static int read_text(const struct key *key, const struct node *node, const char 
         else if (is_right)
                 is_right = node->is_quoted || node->scalar[0] != '\0';
         if (!is_right)
-                return err_expected(node, key, where, err);
+                return err_negative(err_expected(node, key, where, err));
         *ret = strdup(node->scalar);
         return *ret ? 0 : err_set_nomem(err);
 }

@@ -154,10 +154,18 @@ static int reader_fail(struct reader *r)
         return err_set_at(r->err, ERR_USAGE, &r->at, "not valid YAML");
 }
 
+/* The mapping or sequence that is being read; NULL outside of any. */
+static struct level *reader_level(struct reader *r)
+{
+        struct level *level = r->depth > 0 ? &r->levels[r->depth - 1] : NULL;
+
+        return level && level->node ? level : NULL;
+}
+
 /* Hangs @node into the tree below the current level. It is the tree's from then on. */
 static int reader_attach(struct reader *r, struct node *node)
 {
-        struct level *level = r->depth > 0 ? &r->levels[r->depth - 1] : NULL;
+        struct level *level = reader_level(r);
         int k;
 
         if (!level) {
@@ -186,7 +194,7 @@ static void position_take(struct position *at, const struct fy_mark *mark, unsig
 
 static int reader_check_event(struct reader *r, struct fy_event *event)
 {
-        const struct level *level = r->depth > 0 ? &r->levels[r->depth - 1] : NULL;
+        const struct level *level = reader_level(r);
         struct fy_token *anchor = fy_event_get_anchor_token(event), *tag = fy_event_get_tag_token(event);
         bool is_key = level && level->node->kind == NODE_MAPPING && !level->key;
 
@@ -267,7 +275,7 @@ static int scalar_text(struct reader *r, struct fy_token *token, char **ret)
         const uint8_t *p = (const uint8_t *)text;
 
         if (!text)
-                return reader_fail(r);
+                return err_negative(reader_fail(r));
         if (!text_is_utf8(text, len))
                 return err_set_at(r->err, ERR_USAGE, &r->at, "an escape that is not a Unicode character");
         for (size_t i = 0; i < len; i++) {
@@ -284,7 +292,7 @@ static int scalar_text(struct reader *r, struct fy_token *token, char **ret)
 
 static int reader_scalar(struct reader *r, struct fy_token *token)
 {
-        struct level *level = r->depth > 0 ? &r->levels[r->depth - 1] : NULL;
+        struct level *level = reader_level(r);
         enum fy_scalar_style style = fy_token_scalar_style(token);
         _cleanup_node_ struct node *node = NULL;
         _cleanup_free_ char *text = NULL;

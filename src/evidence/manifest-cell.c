@@ -232,8 +232,8 @@ static int read_grid(struct manifest_reader *r, bool **ret_has)
                 while (arm < arms->n && !streq(arms->names[arm], cells->keys[i]))
                         arm++;
                 if (arm == arms->n)
-                        return key_unknown(&cells->key_positions[i], "cells", "arm", cells->keys[i],
-                                           (const char *const *)arms->names, arms->n, r->err);
+                        return err_negative(key_unknown(&cells->key_positions[i], "cells", "arm", cells->keys[i],
+                                                        (const char *const *)arms->names, arms->n, r->err));
                 k = mark_points(r, cells->keys[i], cells->items[i], has + arm * points->n);
                 if (k < 0)
                         return k;
@@ -277,7 +277,7 @@ static int read_short_points(struct manifest_reader *r, bool **ret_keeps)
                 return err_set_nomem(r->err);
         if (!list || !r->options->is_short)
                 memset(keeps, true, points->n);
-        for (size_t i = 0; i < names->n; i++) {
+        for (size_t i = 0; list && i < names->n; i++) {
                 size_t at = 0;
 
                 while (at < points->n && !streq(points->names[at], names->names[i]))

@@ -336,24 +336,26 @@ int plan_to_json(const struct plan *plan, json_t **ret, struct err *err)
 static int get_strings(const json_t *json, const char *key, const char ***ret, size_t *ret_n, struct err *err)
 {
         _cleanup_free_ const char **strings = NULL;
-        json_t *array, *item;
-        size_t i;
+        json_t *array;
+        size_t n;
         int r;
 
         r = json_get_array(json, "plan.json", key, &array, err);
         if (r < 0)
                 return r;
-        strings = calloc(MAX(json_array_size(array), (size_t)1), sizeof(*strings));
+        n = json_array_size(array);
+        strings = calloc(MAX(n, (size_t)1), sizeof(*strings));
         if (!strings)
                 return err_set_nomem(err);
-        json_array_foreach(array, i, item)
-        {
-                strings[i] = json_string_value(item);
-                if (!strings[i])
+        for (size_t i = 0; i < n; i++) {
+                const json_t *item = json_array_get(array, i);
+
+                if (!json_is_string(item))
                         return err_set(err, ERR_DATA, EINVAL, "plan.json: \"%s\" holds something that is not a string",
                                        key);
+                strings[i] = json_string_value(item);
         }
-        *ret_n = json_array_size(array);
+        *ret_n = n;
         *ret = TAKE_PTR(strings);
         return 0;
 }

@@ -104,7 +104,7 @@ static int metadata_family(struct parser *p, const char *name, struct openmetric
 
 static int parse_type(struct parser *p, struct openmetrics_metadata *family)
 {
-        char *type = NULL;
+        char *type = p->at;
         int r;
 
         r = take_name(p, '\n', &type);
