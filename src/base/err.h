@@ -54,8 +54,8 @@ int err_set_at(struct err *err, enum err_kind kind, const struct position *posit
 /* err_set_nomem - record that memory ran out. Return: -ENOMEM. */
 int err_set_nomem(struct err *err);
 
-/* err_negative - let the compiler, and what analyses the code, know that the functions above return no 0 and nothing
- * more: else they follow paths on which a failure is taken for success and an output was never set */
+/* err_negative - let the compiler, and what analyses the code, know that @result is negative, as those of the functions
+ * above always are; else they follow paths on which a failure is taken for success and an output was never set */
 #define err_negative(result)                                                                                           \
         ({                                                                                                             \
                 int _negative = (result);                                                                              \
