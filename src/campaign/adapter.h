@@ -56,6 +56,13 @@ struct workload_result {
         json_t *notes;  /* object: how it ran (pinning, scheduling, clocks); may be NULL */
 };
 
+/* How large a trial of a workload is, as its keys say. */
+struct workload_size {
+        int64_t duration_ns; /* warm-up included */
+        int64_t rows;        /* that are stored, warm-up included */
+        int64_t values;      /* of them those after the warm-up */
+};
+
 struct workload_ops {
         const struct column *columns; /* NULL for pure load */
         size_t n_columns;

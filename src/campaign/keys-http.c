@@ -127,7 +127,7 @@ const struct metric http_metrics[] = {
         {},
 };
 
-int http_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err)
+int http_size(const struct node *map, struct workload_size *ret, struct err *err)
 {
         struct http_keys k = {0};
         int r = key_table_read(&http_table, map, "workload", &k, err);
@@ -136,8 +136,9 @@ int http_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, st
                 int64_t one_ns = REQUEST_GUESS_NS / k.threads +
                                  (k.events > 0 ? k.events * k.every_ns / k.threads : k.body_bytes * BYTE_GUESS_NS);
 
-                *ret_rows = k.requests + k.warmup;
-                *ret_ns = *ret_rows * one_ns;
+                ret->values = k.requests;
+                ret->rows = k.requests + k.warmup;
+                ret->duration_ns = ret->rows * one_ns;
         }
         key_table_done(&http_table, &k);
         return r;

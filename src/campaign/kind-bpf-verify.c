@@ -287,7 +287,7 @@ int bpf_verify_check(const struct node *map, struct err *err)
                           program->scalar, SPECIMEN_EXPECTED);
 }
 
-int bpf_verify_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err)
+int bpf_verify_size(const struct node *map, struct workload_size *ret, struct err *err)
 {
         _cleanup_object_ struct object *object = NULL;
         struct bpf_verify_keys k = {0};
@@ -298,10 +298,11 @@ int bpf_verify_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_ro
         if (r >= 0) {
                 bool is_linux = k.verifier == VERIFIER_LINUX;
 
-                *ret_rows = k.samples + k.warmup_samples;
-                *ret_ns = *ret_rows * k.batch *
-                          ((is_linux ? KERNEL_CALL_NS : CALL_NS) +
-                           (is_linux ? KERNEL_INSN_NS : INSN_NS) * (int64_t)object->programs[0]->n_insns);
+                ret->values = k.samples;
+                ret->rows = k.samples + k.warmup_samples;
+                ret->duration_ns = ret->rows * k.batch *
+                                   ((is_linux ? KERNEL_CALL_NS : CALL_NS) +
+                                    (is_linux ? KERNEL_INSN_NS : INSN_NS) * (int64_t)object->programs[0]->n_insns);
         }
         key_table_done(&bpf_verify_table, &k);
         return r;

@@ -22,8 +22,8 @@ extern const struct workload_ops bpf_verify_ops;
 /* bpf_verify_check - what its table cannot see: whether there is such a program. Errors carry a position. */
 int bpf_verify_check(const struct node *map, struct err *err);
 
-/* bpf_verify_estimate - time and rows of a trial with these keys */
-int bpf_verify_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err);
+/* bpf_verify_size - of a trial with these keys; its time is a guess */
+int bpf_verify_size(const struct node *map, struct workload_size *ret, struct err *err);
 
 /* bpf_verify_missing - whether its processor and its verifier may be used. Return: 0; -EOPNOTSUPP. */
 int bpf_verify_missing(const struct node *map, struct err *err);

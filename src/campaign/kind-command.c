@@ -286,15 +286,17 @@ const struct workload_ops command_ops = {
         .free = command_runs_free,
 };
 
-int command_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err)
+int command_size(const struct node *map, struct workload_size *ret, struct err *err)
 {
         struct command_keys k = {0};
         int r = key_table_read(&command_table, map, "workload", &k, err);
 
-        if (r >= 0) {
-                *ret_rows = k.runs + k.warmup;
-                *ret_ns = *ret_rows * RUN_GUESS_NS;
-        }
+        if (r >= 0)
+                *ret = (struct workload_size){
+                        .duration_ns = (k.runs + k.warmup) * RUN_GUESS_NS,
+                        .rows = k.runs + k.warmup,
+                        .values = k.runs,
+                };
         key_table_done(&command_table, &k);
         return r;
 }

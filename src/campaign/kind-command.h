@@ -16,7 +16,7 @@ extern const struct key_table command_table;
 extern const struct metric command_metrics[];
 extern const struct workload_ops command_ops;
 
-/* command_estimate, command_missing, command_check - as struct kinds and kinds_missing() want them */
-int command_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err);
+/* command_size, command_missing, command_check - as struct kinds and kinds_missing() want them */
+int command_size(const struct node *map, struct workload_size *ret, struct err *err);
 int command_missing(const struct node *map, struct err *err);
 int command_check(const struct node *map, struct err *err);

@@ -217,15 +217,17 @@ const struct workload_ops event_to_actuation_ops = {
         .free = event_to_actuation_free,
 };
 
-int event_to_actuation_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err)
+int event_to_actuation_size(const struct node *map, struct workload_size *ret, struct err *err)
 {
         struct event_to_actuation_keys k = {0};
         int r = key_table_read(&event_to_actuation_table, map, "workload", &k, err);
 
-        if (r >= 0) {
-                *ret_ns = k.warmup_ns + k.duration_ns;
-                *ret_rows = events_in(*ret_ns, k.rate_hz);
-        }
+        if (r >= 0)
+                *ret = (struct workload_size){
+                        .duration_ns = k.warmup_ns + k.duration_ns,
+                        .rows = events_in(k.warmup_ns, k.rate_hz) + events_in(k.duration_ns, k.rate_hz),
+                        .values = events_in(k.duration_ns, k.rate_hz),
+                };
         key_table_done(&event_to_actuation_table, &k);
         return r;
 }

@@ -17,8 +17,8 @@ extern const struct key_table event_to_actuation_table;
 extern const struct metric event_to_actuation_metrics[];
 extern const struct workload_ops event_to_actuation_ops;
 
-/* event_to_actuation_estimate - time and rows of a trial with these keys */
-int event_to_actuation_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err);
+/* event_to_actuation_size - of a trial with these keys */
+int event_to_actuation_size(const struct node *map, struct workload_size *ret, struct err *err);
 
 /* event_to_actuation_missing - whether its processors may be used. Return: 0; -EOPNOTSUPP. */
 int event_to_actuation_missing(const struct node *map, struct err *err);

@@ -20,6 +20,6 @@ extern const struct key_table http_table;
 extern const struct metric http_metrics[];
 extern const struct workload_ops http_ops;
 
-/* http_estimate, http_missing - as struct kinds and kinds_missing() want them */
-int http_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err);
+/* http_size, http_missing - as struct kinds and kinds_missing() want them */
+int http_size(const struct node *map, struct workload_size *ret, struct err *err);
 int http_missing(const struct node *map, struct err *err);

@@ -196,15 +196,17 @@ const struct workload_ops monitor_decision_ops = {
         .free = monitor_decision_free,
 };
 
-int monitor_decision_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err)
+int monitor_decision_size(const struct node *map, struct workload_size *ret, struct err *err)
 {
         struct monitor_decision_keys k = {0};
         int r = key_table_read(&monitor_decision_table, map, "workload", &k, err);
 
-        if (r >= 0) {
-                *ret_rows = k.samples + k.warmup_samples;
-                *ret_ns = *ret_rows * k.repeat * SAMPLE_GUESS_NS;
-        }
+        if (r >= 0)
+                *ret = (struct workload_size){
+                        .duration_ns = (k.samples + k.warmup_samples) * k.repeat * SAMPLE_GUESS_NS,
+                        .rows = k.samples + k.warmup_samples,
+                        .values = k.samples,
+                };
         key_table_done(&monitor_decision_table, &k);
         return r;
 }

@@ -17,8 +17,8 @@ extern const struct key_table monitor_decision_table;
 extern const struct metric monitor_decision_metrics[];
 extern const struct workload_ops monitor_decision_ops;
 
-/* monitor_decision_estimate - time and rows of a trial with these keys */
-int monitor_decision_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err);
+/* monitor_decision_size - of a trial with these keys; its time is a guess */
+int monitor_decision_size(const struct node *map, struct workload_size *ret, struct err *err);
 
 /* monitor_decision_missing - whether its processor may be used. Return: 0; -EOPNOTSUPP. */
 int monitor_decision_missing(const struct node *map, struct err *err);

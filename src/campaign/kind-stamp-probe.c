@@ -80,6 +80,11 @@ static int make_reflector(struct stamp_probe *s, struct err *err)
         return r < 0 ? r : reflector_new(&config, &s->reflector, err);
 }
 
+static uint64_t slots_in(int64_t duration_ns, int64_t rate_hz)
+{
+        return (uint64_t)((__int128)duration_ns * rate_hz / NSEC_PER_SEC);
+}
+
 static int make_probe(struct stamp_probe *s, struct err *err)
 {
         const struct stamp_probe_keys *k = &s->keys;
@@ -94,8 +99,8 @@ static int make_probe(struct stamp_probe *s, struct err *err)
         };
         int r;
 
-        s->warmup_slots = (uint64_t)((__int128)k->warmup_ns * k->rate_hz / NSEC_PER_SEC);
-        config.n_slots = s->warmup_slots + (uint64_t)((__int128)k->duration_ns * k->rate_hz / NSEC_PER_SEC);
+        s->warmup_slots = slots_in(k->warmup_ns, k->rate_hz);
+        config.n_slots = s->warmup_slots + slots_in(k->duration_ns, k->rate_hz);
         r = zone_address(s, k->to, STAMP_PORT, &config.peer, err);
         if (r >= 0)
                 r = zone_address(s, k->from, 0, &config.local, err);
@@ -281,3 +286,17 @@ const struct workload_ops stamp_probe_ops = {
         .collect = stamp_probe_collect,
         .free = stamp_probe_free,
 };
+
+int stamp_probe_size(const struct node *map, struct workload_size *ret, struct err *err)
+{
+        struct stamp_probe_keys k = {0};
+        int r = key_table_read(&stamp_probe_table, map, "workload", &k, err);
+
+        if (r >= 0) {
+                ret->duration_ns = k.warmup_ns + k.duration_ns;
+                ret->values = (int64_t)slots_in(k.duration_ns, k.rate_hz);
+                ret->rows = (int64_t)slots_in(k.warmup_ns, k.rate_hz) + ret->values;
+        }
+        key_table_done(&stamp_probe_table, &k);
+        return r;
+}

@@ -20,3 +20,6 @@ struct stamp_probe_keys {
 extern const struct key_table stamp_probe_table;
 extern const struct metric stamp_probe_metrics[];
 extern const struct workload_ops stamp_probe_ops;
+
+/* stamp_probe_size - of a trial with these keys */
+int stamp_probe_size(const struct node *map, struct workload_size *ret, struct err *err);

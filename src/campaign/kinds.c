@@ -29,20 +29,6 @@
 
 #define FLOWS_MAX 17
 
-static int estimate_probe(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err)
-{
-        struct stamp_probe_keys keys = {0};
-        int r;
-
-        r = key_table_read(&stamp_probe_table, map, "workload", &keys, err);
-        if (r >= 0) {
-                *ret_ns = keys.warmup_ns + keys.duration_ns;
-                *ret_rows = *ret_ns / NSEC_PER_MSEC * keys.rate_hz / 1000;
-        }
-        key_table_done(&stamp_probe_table, &keys);
-        return r;
-}
-
 /* Where a workload runs. */
 enum place {
         PLACE_HOST = 1,  /* for itself, on this host */
@@ -92,33 +78,33 @@ static const struct workload_adapter {
         const struct workload_ops *ops;
         enum place place;
         bool needs_network; /* of a stage */
-        int (*estimate)(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err);
+        int (*size)(const struct node *map, struct workload_size *ret, struct err *err); /* NULL: only a background */
         int (*missing)(const struct node *map, struct err *err);
         int (*check)(const struct node *map, struct err *err); /* what its table cannot see; NULL: nothing */
 } workload_adapters[] = {
-        {.ops = &stamp_probe_ops, .place = PLACE_ZONES, .estimate = estimate_probe},
+        {.ops = &stamp_probe_ops, .place = PLACE_ZONES, .size = stamp_probe_size},
         {.ops = &udp_load_ops, .place = PLACE_ZONES},
         {.ops = &monitor_decision_ops,
          .place = PLACE_HOST,
-         .estimate = monitor_decision_estimate,
+         .size = monitor_decision_size,
          .missing = monitor_decision_missing},
         {.ops = &event_to_actuation_ops,
          .place = PLACE_HOST,
-         .estimate = event_to_actuation_estimate,
+         .size = event_to_actuation_size,
          .missing = event_to_actuation_missing},
         {.ops = &bpf_verify_ops,
          .place = PLACE_HOST,
-         .estimate = bpf_verify_estimate,
+         .size = bpf_verify_size,
          .missing = bpf_verify_missing,
          .check = bpf_verify_check},
         {.ops = &http_ops,
          .place = PLACE_STAGE,
          .needs_network = true,
-         .estimate = http_estimate,
+         .size = http_size,
          .missing = http_missing},
         {.ops = &command_ops,
          .place = PLACE_STAGE,
-         .estimate = command_estimate,
+         .size = command_size,
          .missing = command_missing,
          .check = command_check},
 };
@@ -237,7 +223,7 @@ static int check_places(const struct node *config, struct err *err)
         const struct node *workload = node_get(config, "workload"), *backgrounds = node_get(config, "background");
         int r;
 
-        if (!adapter_of(workload)->estimate)
+        if (!adapter_of(workload)->size)
                 return err_set_at(err, ERR_USAGE, &workload->position, "workload: %s can only be a background workload",
                                   node_scalar_at(workload, "kind"));
         r = check_place(config, workload, "workload", err);
@@ -261,17 +247,18 @@ static int check_cell(const struct node *config, struct err *err)
         return r < 0 ? r : check_traffic(topology, config, err);
 }
 
-static int estimate(const struct node *config, int64_t *ret_duration_ns, int64_t *ret_disk_bytes, struct err *err)
+static int estimate(const struct node *config, struct trial_estimate *ret, struct err *err)
 {
         const struct node *workload = node_get(config, "workload");
-        int64_t measured_ns, rows;
+        struct workload_size size;
         int r;
 
-        r = adapter_of(workload)->estimate(workload, &measured_ns, &rows, err);
+        r = adapter_of(workload)->size(workload, &size, err);
         if (r < 0)
                 return r;
-        *ret_duration_ns = measured_ns + TRIAL_OVERHEAD_NS;
-        *ret_disk_bytes = rows * ROW_BYTES + TRIAL_BYTES;
+        *ret = (struct trial_estimate){.duration_ns = size.duration_ns + TRIAL_OVERHEAD_NS,
+                                       .disk_bytes = size.rows * ROW_BYTES + TRIAL_BYTES,
+                                       .values = size.values};
         return 0;
 }
 

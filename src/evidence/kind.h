@@ -49,6 +49,13 @@ struct kind {
         const struct metric *metrics;  /* ended by one without name; NULL for boundaries and pure load */
 };
 
+/* What one trial of a configuration comes to, as far as that is known before it runs. */
+struct trial_estimate {
+        int64_t duration_ns; /* set-up included */
+        int64_t disk_bytes;
+        int64_t values; /* the most that a series can have, without the warm-up */
+};
+
 struct kinds {
         size_t n_boundaries, n_workloads;
         const struct kind *boundaries;
@@ -58,6 +65,6 @@ struct kinds {
          * that nobody defined, guarantees above the uplink, a level above the link). Errors carry a position. */
         int (*check_cell)(const struct node *config, struct err *err);
 
-        /* Expected time and disk of one trial of this configuration, set-up included. */
-        int (*estimate)(const struct node *config, int64_t *ret_duration_ns, int64_t *ret_disk_bytes, struct err *err);
+        /* What a trial of a configuration that check_cell() accepts comes to. */
+        int (*estimate)(const struct node *config, struct trial_estimate *ret, struct err *err);
 };

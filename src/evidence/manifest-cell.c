@@ -402,13 +402,25 @@ static int merge_config(struct manifest_reader *r, size_t arm, size_t point, boo
         return 0;
 }
 
+static int count_values(struct manifest_reader *r, const struct node *config, int64_t *ret)
+{
+        struct trial_estimate estimate;
+        int k = r->kinds->estimate(config, &estimate, r->err);
+
+        if (k >= 0)
+                *ret = estimate.values;
+        return k;
+}
+
 static int add_cell(struct manifest_reader *r, size_t arm, size_t point, bool is_kept)
 {
         struct manifest *m = r->m;
         struct manifest_cell *cell = &m->cells[m->n_cells];
+        struct cell_size *size = &r->sizes[m->n_cells];
         int k;
 
         *cell = (struct manifest_cell){.arm = arm, .point = point};
+        *size = (struct cell_size){.short_values = INT64_MAX};
         r->is_kept[m->n_cells++] = is_kept;
         cell->name = text_format("%s/%s", m->arms[arm].name, m->points[point].name);
         if (!cell->name)
@@ -416,13 +428,15 @@ static int add_cell(struct manifest_reader *r, size_t arm, size_t point, bool is
         k = merge_config(r, arm, point, is_kept, &cell->config);
         if (k >= 0)
                 k = check_config(r, cell->config, is_kept);
+        if (k >= 0)
+                k = count_values(r, cell->config, &size->values);
         if (k < 0)
                 err_prefix(r->err, "cell %s", cell->name);
         return k;
 }
 
-/* What `short` would make of a cell has to be right in the long form too: a mistake is not found first on the day that
- * somebody runs the short one. */
+/* What `short` would make of the cell added last has to be right in the long form too: a mistake is not found first on
+ * the day that somebody runs the short one. */
 static int check_shortened(struct manifest_reader *r, size_t arm, size_t point)
 {
         const struct manifest *m = r->m;
@@ -433,6 +447,8 @@ static int check_shortened(struct manifest_reader *r, size_t arm, size_t point)
             node_merge(config, m->points[point].overrides) < 0 || lay_over(config, &r->shortened, r->err) < 0)
                 return err_set_nomem(r->err);
         k = check_config(r, config, false);
+        if (k >= 0)
+                k = count_values(r, config, &r->sizes[m->n_cells - 1].short_values);
         if (k < 0)
                 err_prefix(r->err, "short: cell %s/%s", m->arms[arm].name, m->points[point].name);
         return k;
@@ -461,7 +477,8 @@ static int make_cells(struct manifest_reader *r, const bool *has, const bool *ke
                                   MANIFEST_CELLS_MAX);
         m->cells = calloc(n, sizeof(*m->cells));
         r->is_kept = calloc(n, sizeof(*r->is_kept));
-        if (!m->cells || !r->is_kept)
+        r->sizes = calloc(n, sizeof(*r->sizes));
+        if (!m->cells || !r->is_kept || !r->sizes)
                 return err_set_nomem(r->err);
         for (size_t arm = 0; arm < m->n_arms; arm++)
                 for (size_t point = 0; point < m->n_points; point++) {

@@ -61,6 +61,12 @@ struct manifest_keys {
 extern const struct key_table manifest_table, manifest_base_table, manifest_arm_table, manifest_point_table,
         manifest_short_table, manifest_hypothesis_table, manifest_rule_table;
 
+/* How many values a series of one trial of a cell can have at most. */
+struct cell_size {
+        int64_t values;
+        int64_t short_values; /* in the short form; INT64_MAX where that leaves the cell out, or there is none */
+};
+
 /* A manifest while it is read. */
 struct manifest_reader {
         struct manifest *m;
@@ -71,6 +77,7 @@ struct manifest_reader {
         struct node *root; /* with what `short` and the command line say of rounds, seed and the like */
         struct manifest_keys keys;
         struct override_keys shortened; /* all zero where there is no `short` */
+        struct cell_size *sizes;        /* for each cell */
         bool *is_kept;                  /* for each cell: whether `short`, if it is merged, keeps it */
         size_t n_values;                /* of the configurations of all cells so far */
         struct err *err;

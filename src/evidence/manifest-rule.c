@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/macro.h"
 #include "evidence/manifest-internal.h"
+#include "stats/quantile.h"
 
 /* Hypotheses, controls and their rules. */
 
@@ -100,6 +102,16 @@ static size_t rule_cells(const struct manifest_rule *rule, size_t cells[static 4
         return n;
 }
 
+static bool is_rule_kept(const struct manifest_reader *r, const struct manifest_rule *rule)
+{
+        size_t cells[4], n = rule_cells(rule, cells);
+
+        for (size_t i = 0; i < n; i++)
+                if (!r->is_kept[cells[i]])
+                        return false;
+        return true;
+}
+
 static int read_metric(struct manifest_reader *r, const struct node *node, const char *where, const char *name,
                        struct manifest_rule *rule)
 {
@@ -122,6 +134,30 @@ static int read_metric(struct manifest_reader *r, const struct node *node, const
                         names[n++] = metric->name;
         }
         return key_unknown(&node_get(node, "metric")->position, where, "metric", name, names, n, r->err);
+}
+
+/* A quantile that no trial has values enough for would never have a number, whatever is measured. */
+static int check_values(struct manifest_reader *r, const struct node *node, const char *where,
+                        const struct manifest_rule *rule)
+{
+        uint64_t needed = quantile_needed(rule->metric->ppm);
+        size_t cells[4], n = rule_cells(rule, cells);
+
+        if (rule->metric->source != METRIC_QUANTILE || !is_rule_kept(r, rule))
+                return 0;
+        for (size_t i = 0; i < n; i++) {
+                const struct cell_size *size = &r->sizes[cells[i]];
+                bool is_short = r->options->is_short || (uint64_t)size->values >= needed;
+                int64_t values = MIN(size->values, size->short_values);
+
+                if ((uint64_t)values < needed)
+                        return err_set_at(r->err, ERR_USAGE, &node_get(node, "metric")->position,
+                                          "%s: %s needs %" PRIu64 " values in a trial, and a trial of %s has %" PRId64
+                                          "%s; make it longer, or judge a lower percentile",
+                                          where, rule->metric->name, needed, r->m->cells[cells[i]].name, values,
+                                          is_short ? " in the short form" : "");
+        }
+        return 0;
 }
 
 /* ---- bounds ---- */
@@ -322,6 +358,8 @@ static int read_rule(struct manifest_reader *r, const struct rule_keys *keys, co
         if (k == 0)
                 k = read_metric(r, node, where, keys->metric, rule);
         if (k == 0)
+                k = check_values(r, node, where, rule);
+        if (k == 0)
                 k = check_comparison(r, keys, rule, where);
         if (k < 0)
                 return k;
@@ -346,16 +384,6 @@ static int note_unjudged(struct manifest_reader *r, char *text)
         r->m->unjudged = unjudged;
         unjudged[r->m->n_unjudged++] = text;
         return 0;
-}
-
-static bool is_rule_kept(const struct manifest_reader *r, const struct manifest_rule *rule)
-{
-        size_t cells[4], n = rule_cells(rule, cells);
-
-        for (size_t i = 0; i < n; i++)
-                if (!r->is_kept[cells[i]])
-                        return false;
-        return true;
 }
 
 /* Takes the rules out whose cells are not kept, and notes them as not judged. */

@@ -198,6 +198,7 @@ static void reader_done(struct manifest_reader *r)
         key_table_done(&manifest_short_table, &r->shortened);
         node_free(r->root);
         free(r->is_kept);
+        free(r->sizes);
         manifest_free(r->m);
 }
 

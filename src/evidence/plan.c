@@ -111,18 +111,18 @@ static int estimate(struct plan *plan, const struct kinds *kinds, struct err *er
         int64_t times = (int64_t)m->warmup_rounds + m->rounds;
 
         for (size_t i = 0; i < m->n_cells; i++) {
-                int64_t duration_ns = 0, disk_bytes = 0;
+                struct trial_estimate e;
                 int r;
 
                 if (plan_is_skipped(plan, i))
                         continue;
-                r = kinds->estimate(m->cells[i].config, &duration_ns, &disk_bytes, err);
+                r = kinds->estimate(m->cells[i].config, &e, err);
                 if (r < 0)
                         return r;
-                if (__builtin_mul_overflow(duration_ns, times, &duration_ns) ||
-                    __builtin_mul_overflow(disk_bytes, times, &disk_bytes) ||
-                    __builtin_add_overflow(plan->expected_duration_ns, duration_ns, &plan->expected_duration_ns) ||
-                    __builtin_add_overflow(plan->expected_disk_bytes, disk_bytes, &plan->expected_disk_bytes))
+                if (__builtin_mul_overflow(e.duration_ns, times, &e.duration_ns) ||
+                    __builtin_mul_overflow(e.disk_bytes, times, &e.disk_bytes) ||
+                    __builtin_add_overflow(plan->expected_duration_ns, e.duration_ns, &plan->expected_duration_ns) ||
+                    __builtin_add_overflow(plan->expected_disk_bytes, e.disk_bytes, &plan->expected_disk_bytes))
                         return err_set(err, ERR_USAGE, ERANGE,
                                        "the campaign would take longer than 292 years or more than 8 EiB");
         }

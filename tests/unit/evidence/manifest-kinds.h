@@ -124,6 +124,7 @@ static const struct key test_verify_keys[] = {
 static const struct metric test_probe_metrics[] = {
         {.name = "rtt.p50", .unit = METRIC_NS, .source = METRIC_QUANTILE, .series = "rtt", .ppm = 500000},
         {.name = "rtt.p99", .unit = METRIC_NS, .source = METRIC_QUANTILE, .series = "rtt", .ppm = 990000},
+        {.name = "rtt.p99.9", .unit = METRIC_NS, .source = METRIC_QUANTILE, .series = "rtt", .ppm = 999000},
         {.name = "loss", .unit = METRIC_PPB, .source = METRIC_LOSS, .series = "rtt"},
         {.name = "reordered", .unit = METRIC_COUNT, .source = METRIC_COUNTER, .series = "reordered"},
         {0},
@@ -176,14 +177,18 @@ static inline int test_check_cell(const struct node *config, struct err *err)
         return 0;
 }
 
-static inline int test_estimate(const struct node *config, int64_t *ret_duration_ns, int64_t *ret_disk_bytes,
-                                struct err *err)
+/* 1000 values a second; what has no duration has any number of them. */
+static inline int test_estimate(const struct node *config, struct trial_estimate *ret, struct err *err)
 {
         const char *duration = node_scalar_at(config, "workload.duration");
+        int r;
 
-        *ret_duration_ns = 0;
-        *ret_disk_bytes = 1000;
-        return duration ? unit_parse(UNIT_DURATION, duration, ret_duration_ns, err) : 0;
+        *ret = (struct trial_estimate){.disk_bytes = 1000, .values = INT64_MAX};
+        if (!duration)
+                return 0;
+        r = unit_parse(UNIT_DURATION, duration, &ret->duration_ns, err);
+        ret->values = ret->duration_ns / 1000000;
+        return r;
 }
 
 static const struct kinds test_kinds = {

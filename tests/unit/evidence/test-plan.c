@@ -306,10 +306,9 @@ static void test_json_refused(void **state)
         assert_string_equal(err.text, "plan.json: \"skipped\" names c/idle, which is no cell");
 }
 
-static int endless(const struct node *config, int64_t *ret_duration_ns, int64_t *ret_disk_bytes, struct err *err)
+static int endless(const struct node *config, struct trial_estimate *ret, struct err *err)
 {
-        *ret_duration_ns = INT64_MAX / 100;
-        *ret_disk_bytes = 0;
+        *ret = (struct trial_estimate){.duration_ns = INT64_MAX / 100};
         return 0;
 }
 
