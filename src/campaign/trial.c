@@ -348,11 +348,10 @@ static json_t *trial_to_json(const struct running *t, const struct plan *plan, c
         json_t *record = json_pack("{s:i, s:s, s:i, s:s, s:i, s:i, s:i}", "assay", 1, "trial", trial->name, "index",
                                    (int)trial->index, "cell", plan->manifest->cells[trial->cell].name, "round",
                                    (int)trial->round, "extra", (int)trial->extra, "campaign", (int)trial->campaign);
-        char seed[17], host[65] = "";
+        char seed[PLAN_SEED_SIZE], host[65] = "";
 
-        snprintf(seed, sizeof(seed), "%016llx", (unsigned long long)trial->seed);
         gethostname(host, sizeof(host) - 1);
-        add(record, "seed", json_string(seed));
+        add(record, "seed", json_string(plan_seed_format(trial->seed, seed)));
         add(record, "host", json_string(host));
         add(record, "started_realtime_ns", json_integer(t->started_realtime_ns));
         add(record, "ended_realtime_ns", json_integer(t->ended_realtime_ns));
@@ -381,9 +380,10 @@ static int trial_commit(struct running *t, const struct trial_context *context, 
         if (r < 0)
                 return r;
 
-        line = json_pack("{s:s, s:s, s:i, s:s, s:b, s:s}", "event", "trial", "trial", trial->name, "round",
+        line = json_pack("{s:s, s:s, s:i, s:s, s:b, s:s, s:I, s:I}", "event", "trial", "trial", trial->name, "round",
                          (int)trial->round, "cell", context->plan->manifest->cells[trial->cell].name, "valid",
-                         ret->is_valid, "reason", ret->reason);
+                         ret->is_valid, "reason", ret->reason, "started_realtime_ns",
+                         (json_int_t)t->started_realtime_ns, "ended_realtime_ns", (json_int_t)t->ended_realtime_ns);
         if (!line)
                 return err_set_nomem(err);
         return archive_trial_commit(context->archive, trial->name, line, err);

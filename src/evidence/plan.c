@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/macro.h"
+#include "base/number.h"
 #include "base/rng.h"
 #include "seal/digest.h"
 
@@ -214,6 +215,43 @@ int plan_round(const struct plan *plan, uint32_t extra, struct plan_trial **ret,
         return 0;
 }
 
+/* The trial of that index among @n of them whose first has index @first. */
+static const struct plan_trial *trial_of_index(const struct plan_trial *trials, size_t n, uint64_t first,
+                                               uint64_t index)
+{
+        return index >= first && index - first < n ? &trials[index - first] : NULL;
+}
+
+int plan_find(const struct plan *plan, const char *name, struct plan_trial *ret, struct err *err)
+{
+        _cleanup_free_ struct plan_trial *extra = NULL;
+        const struct plan_trial *found;
+        size_t n = cells_in_round(plan), zeros = strspn(name, "0");
+        uint64_t index, round;
+
+        if (number_parse_u64(span_of(name + zeros, strspn(name + zeros, "0123456789")), &index) < 0)
+                return 0;
+        found = trial_of_index(plan->trials, plan->n_trials, 1, index);
+        round = !found && index > plan->n_trials ? (index - plan->n_trials - 1) / n + 1 : 0;
+        if (round > 0 && round <= plan_extra_rounds_max(plan)) {
+                int r = plan_round(plan, (uint32_t)round, &extra, &n, err);
+
+                if (r < 0)
+                        return r;
+                found = trial_of_index(extra, n, extra[0].index, index);
+        }
+        if (!found || !streq(found->name, name))
+                return 0;
+        *ret = *found;
+        return 1;
+}
+
+char *plan_seed_format(uint64_t seed, char buf[static PLAN_SEED_SIZE])
+{
+        snprintf(buf, PLAN_SEED_SIZE, "%016" PRIx64, seed);
+        return buf;
+}
+
 uint32_t plan_extra_rounds_max(const struct plan *plan)
 {
         return MAX(UINT32_C(2), plan->manifest->rounds / 5);
@@ -264,14 +302,14 @@ static json_t *trials_to_json(const struct plan *plan)
 
         for (size_t i = 0; array && i < plan->n_trials; i++) {
                 const struct plan_trial *trial = &plan->trials[i];
-                char seed[17];
+                char seed[PLAN_SEED_SIZE];
 
-                snprintf(seed, sizeof(seed), "%016" PRIx64, trial->seed);
                 if (json_array_append_new(array, json_pack("{s:I, s:s, s:s, s:I, s:I, s:s}", "index",
                                                            (json_int_t)trial->index, "trial", trial->name, "cell",
                                                            plan->manifest->cells[trial->cell].name, "round",
                                                            (json_int_t)trial->round, "campaign",
-                                                           (json_int_t)trial->campaign, "seed", seed)) < 0)
+                                                           (json_int_t)trial->campaign, "seed",
+                                                           plan_seed_format(trial->seed, seed))) < 0)
                         return NULL;
         }
         return TAKE_PTR(array);

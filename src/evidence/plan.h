@@ -56,6 +56,13 @@ DEFINE_CLEANUP(struct plan *, plan_free)
  */
 int plan_round(const struct plan *plan, uint32_t extra, struct plan_trial **ret, size_t *ret_n, struct err *err);
 
+/* plan_find - the trial of this name, planned or of an extra round. Return: 1; 0 if there is none; a negative errno. */
+int plan_find(const struct plan *plan, const char *name, struct plan_trial *ret, struct err *err);
+
+/* plan_seed_format - the seed of a trial as it is stored: 16 hexadecimal digits. Return: @buf. */
+#define PLAN_SEED_SIZE 17
+char *plan_seed_format(uint64_t seed, char buf[static PLAN_SEED_SIZE]);
+
 /* plan_is_skipped - whether the plan leaves out the manifest's cell of that index */
 bool plan_is_skipped(const struct plan *plan, size_t cell);
 

@@ -7,6 +7,7 @@
 #include "evidence/reload.h"
 #include "evidence/summary.h"
 #include "evidence/verdict.h"
+#include "evidence/verify-internal.h"
 
 #define FROZEN_BYTES_MAX (256u << 20)
 
@@ -107,6 +108,8 @@ static int make_again(struct archive *archive, const struct kinds *kinds, struct
         if (r < 0)
                 return add_reason(report, ARCHIVE_PLAN, r, err);
         r = compare_plan(archive, plan, report, err);
+        if (r >= 0)
+                r = verify_trials(archive, plan, &report->differences, err);
         if (r < 0)
                 return r;
         r = summary_make(archive, plan, &report->summary, err);

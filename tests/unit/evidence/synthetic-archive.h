@@ -49,13 +49,20 @@ static inline void synthetic_commit(struct archive *archive, const struct plan *
 {
         const char *cell = plan->manifest->cells[t->cell].name;
         _cleanup_json_ json_t *trial = synthetic_trial(t->name, cell, SYNTHETIC_SLOTS, SYNTHETIC_WARMUP);
-        _cleanup_json_ json_t *line = json_pack("{s:s, s:s}", "event", "trial", "trial", t->name);
+        _cleanup_json_ json_t *line =
+                json_pack("{s:s, s:s, s:s, s:i, s:b, s:s, s:i, s:i}", "event", "trial", "trial", t->name, "cell", cell,
+                          "round", (int)t->round, "valid", 1, "reason", "", "started_realtime_ns", 5,
+                          "ended_realtime_ns", 9);
         int64_t rtt_ns = streq(cell, "harm/load") ? 1000000 : 50000;
         struct synthetic_row rows[SYNTHETIC_SLOTS];
         _cleanup_close_ int dirfd = -1;
+        char seed[PLAN_SEED_SIZE];
         struct err err = {0};
 
+        json_object_set_new(trial, "index", json_integer(t->index));
         json_object_set_new(trial, "round", json_integer(t->round));
+        json_object_set_new(trial, "campaign", json_integer(t->campaign));
+        json_object_set_new(trial, "seed", json_string(plan_seed_format(t->seed, seed)));
         for (int64_t i = 0; i < SYNTHETIC_SLOTS; i++)
                 rows[i] = synthetic_answer(i, rtt_ns + i * 10 + (int64_t)t->index);
         dirfd = archive_trial_begin(archive, t->name, &err);

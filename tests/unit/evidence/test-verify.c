@@ -66,6 +66,16 @@ static bool differs_at(const struct fixture *f, const char *file, const char *pa
         return false;
 }
 
+/* Where a difference of the journal from a trial.json stands. */
+static const char *journal_path(const char *trial, const char *key)
+{
+        static char path[256];
+        const char *name = trial + strlen(ARCHIVE_TRIALS "/");
+
+        snprintf(path, sizeof(path), "%.*s.%s", (int)strcspn(name, "/"), name, key);
+        return path;
+}
+
 static bool has_fault(const struct fixture *f, enum bag_fault_kind kind, const char *path)
 {
         for (size_t i = 0; i < f->report.bag.n_faults; i++)
@@ -241,8 +251,95 @@ static void test_a_disputed_trial(void **state)
         synthetic_freeze(f->archive);
         synthetic_seal(f->archive);
         verify(f);
-        assert_int_equal(f->report.differences.n_all, 1);
+        assert_int_equal(f->report.differences.n_all, 2);
         assert_true(differs_at(f, trial, "valid"));
+        assert_true(differs_at(f, ARCHIVE_JOURNAL, journal_path(trial, "valid")));
+}
+
+/* What a trial.json says of its place in the campaign is changed, and everything else made anew: the plan knows. */
+static void test_a_trial_of_another_place(void **state)
+{
+        static const struct {
+                const char *key, *patch;
+        } cases[] = {
+                {"index", "{\"index\": 99}"},
+                {"seed", "{\"seed\": \"0000000000000001\"}"},
+                {"campaign", "{\"campaign\": 2}"},
+                {"ended_realtime_ns", "{\"ended_realtime_ns\": 4}"},
+                {"cell", "{\"cell\": \"harm/idle\"}"},
+                {"round", "{\"round\": 7}"},
+                {"extra", "{\"extra\": 1}"},
+        };
+        struct fixture *f = *state;
+        _cleanup_free_ char *whole = NULL;
+        char trial[256];
+        size_t len;
+
+        synthetic_freeze(f->archive);
+        snprintf(trial, sizeof(trial), "%s", trial_of(f, "a/idle", "trial.json"));
+        synthetic_seal(f->archive);
+        assert_int_equal(file_read(archive_dirfd(f->archive), trial, 1 << 20, &whole, &len, NULL), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                synthetic_patch_file(f->archive, trial, cases[i].patch);
+                verify(f);
+                if (!differs_at(f, trial, cases[i].key))
+                        fail_msg("another %s was not noticed", cases[i].key);
+                assert_int_equal(
+                        file_write_atomic(archive_dirfd(f->archive), trial, 0644, span_of(whole, len), NULL), 0);
+        }
+        verify(f);
+        assert_true(verify_passed(&f->report));
+}
+
+/* The clock was set back during the trial, which says so: then it may end before it began. */
+static void test_a_clock_that_was_set_back(void **state)
+{
+        struct fixture *f = *state;
+        char trial[256];
+
+        synthetic_freeze(f->archive);
+        snprintf(trial, sizeof(trial), "%s", trial_of(f, "a/idle", "trial.json"));
+        synthetic_patch_file(f->archive, trial,
+                             "{\"ended_realtime_ns\": 4, \"clock\": {\"realtime_step_ns\": -3}}");
+        synthetic_seal(f->archive);
+        verify(f);
+        assert_false(differs_at(f, trial, "ended_realtime_ns"));
+        assert_true(differs_at(f, ARCHIVE_JOURNAL, journal_path(trial, "ended_realtime_ns")));
+}
+
+/* A line of the journal that says something else than the trial. */
+static void test_a_journal_of_other_trials(void **state)
+{
+        static const struct {
+                const char *key, *from, *to;
+        } cases[] = {
+                {"round", "\"round\":1", "\"round\":2"},
+                {"valid", "\"valid\":true", "\"valid\":false"},
+                {"reason", "\"reason\":\"\"", "\"reason\":\"r\""},
+                {"cell", "\"cell\":\"", "\"cell\":\"x"},
+                {"started_realtime_ns", "\"started_realtime_ns\":5", "\"started_realtime_ns\":6"},
+                {"ended_realtime_ns", "\"ended_realtime_ns\":9", "\"ended_realtime_ns\":8"},
+        };
+        struct fixture *f = *state;
+        _cleanup_json_ json_t *journal = NULL;
+        const char *name;
+
+        synthetic_freeze(f->archive);
+        assert_int_equal(archive_journal_read(f->archive, &journal, NULL), 0);
+        name = json_string_value(json_object_get(json_array_get(journal, 0), "trial"));
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+                synthetic_edit(f->archive, ARCHIVE_JOURNAL, cases[i].from, cases[i].to);
+        synthetic_seal(f->archive);
+        verify(f);
+        assert_int_equal(f->report.bag.n_faults, 0);
+        assert_int_equal(f->report.differences.n_all, ARRAY_SIZE(cases));
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                char path[256];
+
+                snprintf(path, sizeof(path), "%s.%s", name, cases[i].key);
+                if (!differs_at(f, ARCHIVE_JOURNAL, path))
+                        fail_msg("another %s was not noticed", cases[i].key);
+        }
 }
 
 /* What is missing or malformed is named, and is no failure of verifying. */
@@ -305,6 +402,9 @@ int main(void)
                 TEST(test_a_short_run_passed_off_as_whole),
                 TEST(test_other_bytes),
                 TEST(test_a_disputed_trial),
+                TEST(test_a_trial_of_another_place),
+                TEST(test_a_clock_that_was_set_back),
+                TEST(test_a_journal_of_other_trials),
                 TEST(test_files_that_cannot_be_read),
                 TEST(test_malformed_files),
                 TEST(test_not_finished),
