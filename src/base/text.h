@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 #include "base/macro.h"
@@ -36,6 +37,12 @@ char *text_take(struct text *t);
 
 /* text_format - a formatted text on the heap, which the caller frees; NULL if memory ran out */
 char *text_format(const char *format, ...) _printf_(1, 2);
+
+/* text_plural - what a noun that follows the number @n ends in: "" or "s" */
+static inline const char *text_plural(uint64_t n)
+{
+        return n == 1 ? "" : "s";
+}
 
 /* text_is_name - whether @s is a name as formats allow it: [a-z0-9.-], 1 to 64 characters, no leading "." or "-" */
 bool text_is_name(const char *s);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "archive/archive.h"
+#include "base/file.h"
 #include "cli/print-campaign.h"
 #include "cli/print-class.h"
 #include "cli/print.h"
@@ -18,6 +19,7 @@ struct frozen {
         json_t *summary, *verdict, *reasons;
         enum evidence_class class;
         struct node *manifest; /* as written; NULL where it cannot be read */
+        struct err unread;     /* why */
 };
 
 static void frozen_done(struct frozen *f)
@@ -30,6 +32,19 @@ static void frozen_done(struct frozen *f)
 }
 
 #define _cleanup_frozen_ _cleanup_(frozen_done)
+
+/* Title and caveats are for people only: without them the result is shown all the same. */
+static void load_manifest(struct frozen *f)
+{
+        _cleanup_free_ char *bytes = NULL;
+        size_t len;
+        int r;
+
+        r = file_read_beneath(archive_dirfd(f->archive), ARCHIVE_MANIFEST, node_limits_default.bytes, &bytes, &len,
+                              &f->unread);
+        if (r >= 0)
+                (void)node_parse(span_of(bytes, len), ARCHIVE_MANIFEST, NULL, &f->manifest, &f->unread);
+}
 
 static int frozen_load(const char *path, struct frozen *f, struct err *err)
 {
@@ -53,7 +68,7 @@ static int frozen_load(const char *path, struct frozen *f, struct err *err)
                 r = class_derive(&input, &f->class, &f->reasons, err);
         }
         if (r >= 0)
-                (void)node_load(archive_dirfd(f->archive), ARCHIVE_MANIFEST, NULL, &f->manifest, NULL, NULL, NULL);
+                load_manifest(f);
         return r;
 }
 
@@ -62,13 +77,15 @@ static void add_scalar(struct text *out, const struct node *node)
         print_visible(out, node ? node->scalar : NULL);
 }
 
-static void add_title(struct text *out, const struct node *manifest)
+static void add_title(struct text *out, const struct frozen *f)
 {
-        if (!manifest)
-                return;
-        add_scalar(out, node_get(manifest, "id"));
-        text_add(out, ": ");
-        add_scalar(out, node_get(manifest, "title"));
+        if (f->manifest) {
+                add_scalar(out, node_get(f->manifest, "id"));
+                text_add(out, ": ");
+                add_scalar(out, node_get(f->manifest, "title"));
+        } else {
+                print_visible(out, f->unread.text);
+        }
         text_add(out, "\n\n");
 }
 
@@ -87,7 +104,7 @@ static int print_frozen(const struct frozen *f, const char *path, const char *se
 {
         _cleanup_text_ struct text out = {0};
 
-        add_title(&out, f->manifest);
+        add_title(&out, f);
         print_campaign_text(&out, path, series, f->summary, f->verdict);
         print_class_text(&out, f->class, f->reasons);
         add_caveats(&out, f->manifest);

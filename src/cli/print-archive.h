@@ -8,7 +8,7 @@
 /* print_archive - what a finished archive has frozen, its class and its caveats, on stdout: the same when a campaign
  * has just ended and years later
  * @path:    of the archive's folder
- * @series:  which series of durations; NULL for each cell's first one
+ * @series:  which series of durations; NULL for each that a rule judges
  * @is_json: as JSON, instead of tables
  *
  * Nothing is checked. Return: 0, or a negative errno with the reason in @err.

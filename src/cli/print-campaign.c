@@ -79,15 +79,13 @@ static void add_over_rounds(const json_t *value, struct table *table)
                 table_add(table, "");
 }
 
-/* The series to show of a cell: the one asked for, else what a probe or a client is for, else the first other one. */
-static const char *pick_series(const json_t *all, const char *wanted)
+/* The series to show of a cell of which no rule judges one: what a probe or a client is for, else the first other one. */
+static const char *pick_series(const json_t *all)
 {
         static const char *const usual[] = {"rtt", "request"};
         const char *name;
         json_t *series;
 
-        if (wanted)
-                return wanted;
         for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
                 if (json_object_get(all, usual[i]))
                         return usual[i];
@@ -99,18 +97,70 @@ static const char *pick_series(const json_t *all, const char *wanted)
         return "";
 }
 
-static void add_loss(const json_t *cell, struct table *table)
+/* Whether a metric is of a series: "rtt.p99" and "rtt.per-hop.p50" of rtt, and not of rtt_user. */
+static bool is_of_series(const char *metric, const char *series)
+{
+        size_t len = strlen(series);
+
+        return strncmp(metric, series, len) == 0 && metric[len] == '.';
+}
+
+static bool rules_judge(const json_t *rules, const char *series)
+{
+        json_t *rule;
+        size_t i;
+
+        json_array_foreach(rules, i, rule)
+        {
+                if (is_of_series(string_of(rule, "metric"), series))
+                        return true;
+        }
+        return false;
+}
+
+/* Whether a rule of some hypothesis or control judges a series. */
+static bool is_judged(const json_t *verdict, const char *series)
+{
+        static const char *const parts[] = {"hypotheses", "controls"};
+        json_t *part;
+        size_t i;
+
+        for (size_t p = 0; p < ARRAY_SIZE(parts); p++)
+                json_array_foreach(json_object_get(verdict, parts[p]), i, part)
+                {
+                        if (rules_judge(json_object_get(part, "rules"), series))
+                                return true;
+                }
+        return false;
+}
+
+/* An upper bound to three digits. It is rounded up, so that what is said is true. */
+static char *format_upper(int64_t ppb, char buf[static QUANTITY_SIZE])
+{
+        int64_t step = 1;
+
+        while (ppb / step >= 1000)
+                step *= 10;
+        return quantity_format(UNIT_PROPORTION, ppb % step > 0 ? (ppb / step + 1) * step : ppb, buf);
+}
+
+static void add_loss(const json_t *cell, bool is_first, struct table *table)
 {
         const json_t *loss = json_object_get(cell, "loss"), *pooled = json_object_get(cell, "pooled");
         char upper[QUANTITY_SIZE];
 
+        if (!is_first) { /* it is of the cell, not of a series */
+                table_add(table, "");
+                table_add(table, "");
+                return;
+        }
         if (!loss) {
                 table_add(table, "-");
                 table_add(table, "");
                 return;
         }
         table_addf(table, "%" PRId64 " of %" PRId64, integer_of(pooled, "lost"), integer_of(pooled, "sent"));
-        table_addf(table, "at most %s", quantity_format(UNIT_PROPORTION, integer_of(loss, "upper_ppb"), upper));
+        table_addf(table, "at most %s", format_upper(integer_of(loss, "upper_ppb"), upper));
 }
 
 static void add_rate(struct table *table, const json_t *load, const char *key)
@@ -123,11 +173,43 @@ static void add_rate(struct table *table, const json_t *load, const char *key)
                 table_add(table, "");
 }
 
-static void add_cells(struct text *out, const json_t *summary, const char *wanted)
+static void add_row(const json_t *cell, const char *name, bool is_first, struct table *table)
+{
+        static const char *const quantiles[] = {"p50_ns", "p95_ns", "p99_ns"};
+        const json_t *series = json_object_get(json_object_get(cell, "series"), name);
+
+        table_add(table, string_of(cell, "cell"));
+        table_add(table, name);
+        table_addf(table, "%" PRId64, integer_of(json_object_get(series, "p50_ns"), "rounds"));
+        for (size_t q = 0; q < ARRAY_SIZE(quantiles); q++)
+                add_over_rounds(json_object_get(series, quantiles[q]), table);
+        add_loss(cell, is_first, table);
+        add_rate(table, is_first ? json_object_get(json_object_get(cell, "counts"), "throughput_bps") : NULL, "median");
+}
+
+/* The rows of a cell: the series that is asked for, else each that a rule judges. */
+static void add_cell(const json_t *cell, const json_t *verdict, const char *wanted, struct table *table)
+{
+        const json_t *all = json_object_get(cell, "series");
+        bool is_first = true;
+        const char *name;
+        json_t *series;
+
+        json_object_foreach((json_t *)all, name, series)
+        {
+                if (wanted ? !streq(name, wanted) : !is_judged(verdict, name))
+                        continue;
+                add_row(cell, name, is_first, table);
+                is_first = false;
+        }
+        if (is_first)
+                add_row(cell, wanted ? wanted : pick_series(all), true, table);
+}
+
+static void add_cells(struct text *out, const json_t *summary, const json_t *verdict, const char *wanted)
 {
         static const char *const head[] = {"cell", "series", "rounds", "p50",  "", "p95",
                                            "",     "p99",    "",       "lost", "", "throughput"};
-        static const char *const quantiles[] = {"p50_ns", "p95_ns", "p99_ns"};
         _cleanup_table_ struct table table;
         json_t *cell;
         size_t i;
@@ -137,19 +219,9 @@ static void add_cells(struct text *out, const json_t *summary, const char *wante
                 table_add(&table, head[h]);
         json_array_foreach(json_object_get(summary, "cells"), i, cell)
         {
-                const json_t *all = json_object_get(cell, "series");
-                const char *name = pick_series(all, wanted);
-                const json_t *series = json_object_get(all, name);
-
-                table_add(&table, string_of(cell, "cell"));
-                table_add(&table, name);
-                table_addf(&table, "%" PRId64, integer_of(json_object_get(series, "p50_ns"), "rounds"));
-                for (size_t q = 0; q < ARRAY_SIZE(quantiles); q++)
-                        add_over_rounds(json_object_get(series, quantiles[q]), &table);
-                add_loss(cell, &table);
-                add_rate(&table, json_object_get(json_object_get(cell, "counts"), "throughput_bps"), "median");
+                add_cell(cell, verdict, wanted, &table);
         }
-        text_add(out, "Median over rounds, with one-sided 95% bounds of it; lost packets of all valid trials\n");
+        text_add(out, "Median over rounds, with one-sided 95% bounds of it; what was lost in all valid trials\n");
         table_render(&table, 2, out);
 }
 
@@ -186,17 +258,67 @@ static void add_load(struct table *table, const json_t *cell, const char *name, 
         table_addf(table, "%" PRId64, integer_of(pooled, "duplicates"));
 }
 
-/* Whether a cell has a schedule to keep, or a background. */
-static bool has_loads(const json_t *summary)
+/* Whether any cell has the member @name of its member @of, other than 0 */
+static bool has_any(const json_t *summary, const char *of, const char *name)
+{
+        json_t *cell, *member;
+        size_t i;
+
+        json_array_foreach(json_object_get(summary, "cells"), i, cell)
+        {
+                member = json_object_get(json_object_get(cell, of), name);
+                if (member && (!json_is_integer(member) || json_integer_value(member) != 0))
+                        return true;
+        }
+        return false;
+}
+
+static bool has_background(const json_t *summary)
 {
         json_t *cell;
         size_t i;
 
         json_array_foreach(json_object_get(summary, "cells"), i, cell)
         {
-                if (json_object_size(json_object_get(cell, "background")) > 0 ||
-                    json_object_get(json_object_get(cell, "series"), "lateness"))
+                if (json_object_size(json_object_get(cell, "background")) > 0)
                         return true;
+        }
+        return false;
+}
+
+/* What the table of loads is about in this campaign. False where it would say nothing. */
+static bool add_loads_title(struct text *out, const json_t *summary)
+{
+        bool has_load = has_background(summary), has_lateness = has_any(summary, "series", "lateness");
+
+        if (has_load)
+                text_add(out, "\nBackground load (bits of layer 2) and dropped packets, over the rounds that count");
+        if (has_lateness)
+                text_add(out, has_load ? "; how late the probe's packets were sent\n"
+                                       : "\nHow late the probe's packets were sent\n");
+        else if (has_load)
+                text_add(out, "\n");
+        else if (has_any(summary, "pooled", "missed") || has_any(summary, "pooled", "reordered") ||
+                 has_any(summary, "pooled", "duplicates"))
+                text_add(out, "\nWhat the schedule missed, and what came out of order or twice\n");
+        else
+                return false;
+        return true;
+}
+
+static bool has_drops(const json_t *summary)
+{
+        json_t *cell, *load;
+        const char *name;
+        size_t i;
+
+        json_array_foreach(json_object_get(summary, "cells"), i, cell)
+        {
+                json_object_foreach(json_object_get(cell, "background"), name, load)
+                {
+                        if (integer_of(load, "dropped_packets") > 0)
+                                return true;
+                }
         }
         return false;
 }
@@ -222,10 +344,12 @@ static void add_loads(struct text *out, const json_t *summary)
                         add_load(&table, cell, "none", NULL);
                 json_object_foreach(loads, name, load) add_load(&table, cell, name, load);
         }
-        text_add(out,
-                 "\nBackground load (bits of layer 2) and dropped packets, over the rounds that count; how late the "
-                 "probe's packets were sent\n");
+        if (!add_loads_title(out, summary))
+                return;
         table_render(&table, 2, out);
+        if (has_drops(summary))
+                text_add(out, "  Delivered is all that arrived, also what the queues still held when the load ended: in "
+                              "short trials that is more than the ceiling.\n");
 }
 
 static enum unit unit_of(const json_t *rule, const char *key)
@@ -266,7 +390,8 @@ static void add_rule_clusters(struct text *out, const json_t *rule)
                 print_visible(out, string_of(cell, "cell"));
                 json_array_foreach(json_object_get(cell, "clusters"), k, cluster)
                 {
-                        text_addf(out, "%s %" PRId64 " rounds", k > 0 ? "," : ":", integer_of(cluster, "rounds"));
+                        text_addf(out, "%s %" PRId64 " round%s", k > 0 ? "," : ":", integer_of(cluster, "rounds"),
+                                  text_plural((uint64_t)integer_of(cluster, "rounds")));
                         add_quantity(out, " near ", unit, json_object_get(cluster, "median"));
                 }
         }
@@ -406,9 +531,8 @@ static void add_campaign(struct text *out, const json_t *summary, const json_t *
 void print_campaign_text(struct text *out, const char *archive, const char *series, const json_t *summary,
                          const json_t *verdict)
 {
-        add_cells(out, summary, series);
-        if (has_loads(summary))
-                add_loads(out, summary);
+        add_cells(out, summary, verdict, series);
+        add_loads(out, summary);
         add_campaign(out, summary, verdict);
         add_left_out(out, summary, verdict);
         add_controls(out, verdict);

@@ -10,7 +10,7 @@
 
 /* print_campaign_text - add cells, loads, controls and hypotheses to @out
  * @archive: path of the archive, to be shown
- * @series:  which series of durations; NULL for each cell's first one: rtt, where it has that
+ * @series:  which series of durations; NULL for each that a rule judges; where none does, rtt or the first
  */
 void print_campaign_text(struct text *out, const char *archive, const char *series, const json_t *summary,
                          const json_t *verdict);

@@ -31,10 +31,14 @@ static void print_cells(const struct plan *plan)
 {
         const struct manifest *m = plan->manifest;
 
-        printf("\n%zu cells, each once in a round\n", m->n_cells - plan->n_skipped);
-        for (size_t i = 0; i < m->n_cells; i++)
-                printf("    %-28s %s\n", m->cells[i].name,
-                       plan_is_skipped(plan, i) ? "left out" : control_name(m->arms[m->cells[i].arm].control));
+        printf("\n%zu cell%s, each once in a round\n", m->n_cells - plan->n_skipped,
+               text_plural(m->n_cells - plan->n_skipped));
+        for (size_t i = 0; i < m->n_cells; i++) {
+                const char *more =
+                        plan_is_skipped(plan, i) ? "left out" : control_name(m->arms[m->cells[i].arm].control);
+
+                printf("    %-*s%s%s\n", *more ? 28 : 0, m->cells[i].name, *more ? " " : "", more);
+        }
 }
 
 /* Rounds of many trials are shown as far as a person reads them. */

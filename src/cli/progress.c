@@ -55,13 +55,14 @@ static void draw(struct progress *p, uint32_t done_ppm)
 
 static void on_planned(void *userdata, const struct plan *plan, const char *archive, size_t done)
 {
+        size_t cells = plan->manifest->n_cells - plan->n_skipped;
         char left[32];
 
         fprintf(stderr, "%s: %s\n", plan->manifest->id, plan->manifest->title);
-        fprintf(stderr, "%zu trials of %zu cells, about %s; the archive is %s\n", plan->n_trials,
-                plan->manifest->n_cells - plan->n_skipped, format_left(plan->expected_duration_ns, left), archive);
+        fprintf(stderr, "%zu trials of %zu cell%s, about %s; the archive is %s\n", plan->n_trials, cells,
+                text_plural(cells), format_left(plan->expected_duration_ns, left), archive);
         if (done > 0)
-                fprintf(stderr, "%zu of them were done before\n", done);
+                fprintf(stderr, "%zu of them %s done before\n", done, done == 1 ? "was" : "were");
 }
 
 static void on_began(void *userdata, const struct plan_trial *trial, size_t number, size_t total, int64_t left_ns)

@@ -25,7 +25,7 @@ static void add_bag(struct text *out, const struct bag_report *bag)
 {
         char megabytes[48];
 
-        text_addf(out, "digests: %" PRIu64 " files, %s MB: %s\n", bag->files,
+        text_addf(out, "digests: %" PRIu64 " file%s, %s MB: %s\n", bag->files, text_plural(bag->files),
                   number_format_scaled((int64_t)MIN(bag->bytes, (uint64_t)INT64_MAX), 1000000, 1, megabytes),
                   bag->n_faults == 0 ? "all agree" : "not all agree");
         for (size_t i = 0; i < bag->n_faults; i++) {
@@ -45,7 +45,7 @@ static void add_differences(struct text *out, const struct differences *d)
         text_add(out, d->n_all == 0
                               ? "plan, summary and verdict: made again from manifest, journal and samples, they are "
                                 "the same bytes\n"
-                              : "plan, summary and verdict: made again, they are not what is frozen\n");
+                              : "plan, journal, trials, summary or verdict are not what comes out again\n");
         for (size_t i = 0; i < d->n; i++) {
                 text_add(out, "  ");
                 print_visible(out, d->items[i].file);
@@ -138,8 +138,8 @@ const struct verb verb_verify = {
         .summary = "check an archive, and compute it again",
         .description =
                 "Compares every file with its digest, then makes plan, summary and verdict again from manifest,\n"
-                "journal and samples, and compares them with what is frozen. Names each file that is changed,\n"
-                "missing or extra, and each value that differs.\n"
+                "journal and samples, and compares them with what is frozen, and each trial with plan and journal.\n"
+                "Names each file that is changed, missing or extra, and each value that differs.\n"
                 "Exit code: 0 all agrees, whatever the verdict is; 5 something does not.",
         .min_args = 1,
         .max_args = 1,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/verb.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "base/version.h"
@@ -16,11 +18,24 @@ static const struct verb *verb_find(const struct verb *const *list, const char *
         return NULL;
 }
 
-static int print_text(struct text *t)
+/* That all of a result has arrived. Return: @r if it has, else 1 after a message. */
+static int finish_output(const char *path, int r)
 {
-        if (t->failed)
+        errno = 0;
+        if (fflush(stdout) == 0 && !ferror(stdout))
+                return r;
+        fprintf(stderr, "%s: cannot write to standard output: %s\n", path, errno ? strerror(errno) : "it failed");
+        return 1;
+}
+
+static int print_help(const char *path, const struct text *t)
+{
+        if (t->failed) {
+                fprintf(stderr, "%s: out of memory\n", path);
                 return 1;
-        return fwrite(t->data, 1, t->len, stdout) == t->len && fflush(stdout) == 0 ? 0 : 1;
+        }
+        fputs(t->data, stdout);
+        return finish_output(path, 0);
 }
 
 static void list_verbs(const struct verb *const *list, struct text *out)
@@ -39,7 +54,7 @@ static int help_program(const struct verb *const *list)
         list_verbs(list, &t);
         text_add(&t, "\n`" PROGRAM " VERB --help` describes one; `man " PROGRAM "-VERB` tells more.\n"
                      "`" PROGRAM " --version` prints the version.\n");
-        return print_text(&t);
+        return print_help(PROGRAM, &t);
 }
 
 static int help_verb(const char *path, const struct verb *v)
@@ -56,7 +71,7 @@ static int help_verb(const char *path, const struct verb *v)
                           v->arguments ? v->arguments : "", v->description ? v->description : v->summary);
                 option_help(v->options, &t);
         }
-        return print_text(&t);
+        return print_help(path, &t);
 }
 
 static int complain(const char *path, const struct verb *v, const struct err *err)
@@ -104,11 +119,7 @@ static int verb_run(const char *path, const struct verb *v, int argc, char **arg
                 r = v->run(options, argc, argv, &err);
         if (r < 0)
                 return complain(path, v, &err);
-        if (fflush(stdout) != 0 || ferror(stdout)) {
-                fprintf(stderr, "%s: cannot write the result to standard output: %s\n", path, strerror(errno));
-                return 1;
-        }
-        return r;
+        return finish_output(path, r);
 }
 
 /* Descends from the list of verbs to the one that runs; @path collects the words for messages. */
@@ -141,7 +152,7 @@ int verb_main(const struct verb *const *list, int argc, char **argv)
         if (argc >= 2 && streq(argv[1], "--version")) {
                 printf("%s %s (%s%s)\n", PROGRAM, version_number(), version_commit(),
                        version_is_modified() ? ", modified" : "");
-                return fflush(stdout) == 0 ? 0 : 1;
+                return finish_output(PROGRAM, 0);
         }
         return verb_dispatch(PROGRAM, &program, argc > 0 ? argc - 1 : 0, argv + 1);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
 #include <libfyaml.h>
 #include <stdio.h>
 
-#include "base/file.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "config/node.h"
@@ -407,25 +405,5 @@ int node_parse(struct span text, const char *name, const struct node_limits *lim
         if (k < 0)
                 return k;
         *ret = TAKE_PTR(r.root);
-        return 0;
-}
-
-int node_load(int dirfd, const char *path, const struct node_limits *limits, struct node **ret, char **ret_bytes,
-              size_t *ret_len, struct err *err)
-{
-        _cleanup_free_ char *bytes = NULL;
-        size_t len;
-        int r;
-
-        r = file_read(dirfd, path, (limits ? limits : &node_limits_default)->bytes, &bytes, &len, err);
-        if (r < 0)
-                return r;
-        r = node_parse(span_of(bytes, len), path, limits, ret, err);
-        if (r < 0)
-                return r;
-        if (ret_bytes) {
-                *ret_bytes = TAKE_PTR(bytes);
-                *ret_len = len;
-        }
         return 0;
 }

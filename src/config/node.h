@@ -49,11 +49,6 @@ extern const struct node_limits node_limits_default;
 int node_parse(struct span text, const char *name, const struct node_limits *limits, struct node **ret,
                struct err *err);
 
-/* node_load - node_parse() of a file, whose path names the positions. The bytes that were read are handed out too in
- * @ret_bytes (NULL if not wanted; the caller frees them), since a digest has to be of what was parsed. */
-int node_load(int dirfd, const char *path, const struct node_limits *limits, struct node **ret, char **ret_bytes,
-              size_t *ret_len, struct err *err);
-
 void node_free(struct node *node);
 
 DEFINE_CLEANUP(struct node *, node_free)

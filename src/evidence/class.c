@@ -85,9 +85,10 @@ static void examine_bag(const struct bag_report *bag, struct findings *f)
         for (size_t i = 0; i < bag->n_faults; i++)
                 lost += bag->faults[i].kind == BAG_MISSING && is_sample_file(bag->faults[i].path);
         if (lost > 0)
-                find(f, CLASS_HISTORICAL, "the samples of %zu trials are missing", lost);
+                find(f, CLASS_HISTORICAL, "the samples of %zu trial%s are missing", lost, text_plural(lost));
         if (bag->n_faults > lost)
-                find(f, CLASS_INVALID, "%zu files are not as their digests say", bag->n_faults - lost);
+                find(f, CLASS_INVALID, "%zu file%s not as the digests say", bag->n_faults - lost,
+                     bag->n_faults - lost == 1 ? " is" : "s are");
 }
 
 static bool has_file(int dirfd, const char *path)
@@ -280,10 +281,12 @@ static int examine_trials(const struct class_input *input, struct findings *f, s
         }
         json_object_foreach(f->weaker, sentence, n)
         {
-                find(f, CLASS_PROVISIONAL, "%s (in %" PRId64 " trials)", sentence, (int64_t)json_integer_value(n));
+                find(f, CLASS_PROVISIONAL, "%s (in %" PRId64 " trial%s)", sentence, (int64_t)json_integer_value(n),
+                     text_plural((uint64_t)json_integer_value(n)));
         }
         if (f->without_samples > 0 && !input->bag)
-                find(f, CLASS_HISTORICAL, "the samples of %zu trials are missing", f->without_samples);
+                find(f, CLASS_HISTORICAL, "the samples of %zu trial%s are missing", f->without_samples,
+                     text_plural(f->without_samples));
         return 0;
 }
 
@@ -295,8 +298,8 @@ static int examine(const struct class_input *input, struct findings *f, struct e
         if (input->bag)
                 examine_bag(input->bag, f);
         if (input->n_differences > 0)
-                find(f, CLASS_INVALID, "%zu values are not those that come out when they are made again",
-                     input->n_differences);
+                find(f, CLASS_INVALID, "%zu value%s not what comes out when made again", input->n_differences,
+                     input->n_differences == 1 ? " is" : "s are");
         if (!has_file(archive_dirfd(input->archive), "manifest-sha256.txt"))
                 find(f, CLASS_HISTORICAL, "manifest-sha256.txt, which holds the digests, is missing");
         if (input->superseded_by)

@@ -99,7 +99,8 @@ bool validity_check(const struct trial *trial, const struct series_set *set, cha
                 add_reason(reason, "%" PRId64 " of %" PRId64 " slots missed, at most %" PRId64 " may be", set->missed,
                            measured, validity_missed_max(measured));
         if (set->negative > 0)
-                add_reason(reason, "%" PRId64 " durations are negative", set->negative);
+                add_reason(reason, "%" PRId64 " duration%s negative", set->negative,
+                           set->negative == 1 ? " is" : "s are");
         judge_background(trial->background, reason);
         if (trial->realtime_step_ns > REALTIME_STEP_MAX || trial->realtime_step_ns < -REALTIME_STEP_MAX)
                 add_reason(reason, "the real-time clock was set by %" PRId64 " ns during the trial",

@@ -253,16 +253,6 @@ static void test_alias_bomb(void **state)
         assert_refused(&text, "an anchor (\"&name\"): anchors are not read");
 }
 
-static void test_load(void **state)
-{
-        _cleanup_node_ struct node *node = NULL;
-        struct err err = {0};
-
-        assert_int_equal(node_load(AT_FDCWD, "/does/not/exist.yaml", NULL, &node, NULL, NULL, &err), -ENOENT);
-        assert_int_equal(err.kind, ERR_DATA);
-        assert_non_null(strstr(err.text, "/does/not/exist.yaml"));
-}
-
 static void assert_merge(const char *into, const char *over, const char *expected)
 {
         _cleanup_node_ struct node *a = parse(into), *b = parse(over);
@@ -459,7 +449,6 @@ int main(void)
                 cmocka_unit_test(test_bad),           cmocka_unit_test(test_nul),
                 cmocka_unit_test(test_limits),        cmocka_unit_test(test_limit_of_bytes),
                 cmocka_unit_test(test_limit_of_keys), cmocka_unit_test(test_limit_of_depth),
-                cmocka_unit_test(test_alias_bomb),    cmocka_unit_test(test_load),
                 cmocka_unit_test(test_merge),         cmocka_unit_test(test_merge_of_a_kind),
                 cmocka_unit_test(test_merge_copies),  cmocka_unit_test(test_set),
                 cmocka_unit_test(test_set_refused),   cmocka_unit_test(test_lookup),

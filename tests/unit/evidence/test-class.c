@@ -186,7 +186,7 @@ static void test_weaker_mechanism(void **state)
         synthetic_patch_file(f->archive, a_trial(f, "trial.json"),
                              "{\"boundary\": {\"weaker\": [\"slices told apart by nftables\"]}}");
         expect(f, (struct class_input){0}, CLASS_PROVISIONAL);
-        expect_reason(f, "provisional", "slices told apart by nftables (in 1 trials)");
+        expect_reason(f, "provisional", "slices told apart by nftables (in 1 trial)");
 }
 
 /* What the kernel refused to an instrument, wherever the notes have it; what was granted is no reason. */
@@ -237,7 +237,7 @@ static void test_bag_faults(void **state)
         bag.n_faults = 2;
         expect(f, (struct class_input){.bag = &bag}, CLASS_INVALID);
         expect_reason(f, "historical", "samples of 1 trials");
-        expect_reason(f, "invalid", "1 files are not as their digests say");
+        expect_reason(f, "invalid", "1 file is not as the digests say");
         expect(f, (struct class_input){.n_differences = 1}, CLASS_INVALID);
 }
 
