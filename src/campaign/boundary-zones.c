@@ -108,7 +108,9 @@ static int prove_accounts(struct zones *z, struct proof *ret, struct err *err)
         r = testbed_observe(z->testbed, &now, err);
         if (r < 0)
                 return r;
-        path_judge(testbed_layout(z->testbed), wants_tags, &z->since, &now, z->flows, z->n_flows, &path);
+        r = path_judge(testbed_layout(z->testbed), wants_tags, &z->since, &now, z->flows, z->n_flows, &path, err);
+        if (r < 0)
+                return r;
         if (!path.holds) {
                 ret->holds = false;
                 snprintf(ret->reason, sizeof(ret->reason), "%s", path.reason);

@@ -12,6 +12,7 @@
 #include "campaign/lock.h"
 #include "evidence/reload.h"
 #include "sys/host.h"
+#include "testbed/testbed.h"
 
 /* A campaign under way. */
 struct campaign {
@@ -157,6 +158,16 @@ static int open_output(const char *path, struct err *err)
         return fd;
 }
 
+/* One campaign at a time; what an earlier one left when it was killed is cleared away. */
+static int take_host(struct campaign *c, struct err *err)
+{
+        c->lock = lock_host(err);
+        if (c->lock < 0)
+                return c->lock;
+        testbed_sweep();
+        return 0;
+}
+
 static int campaign_start(struct campaign *c, struct err *err)
 {
         _cleanup_close_ int output = -1;
@@ -166,9 +177,9 @@ static int campaign_start(struct campaign *c, struct err *err)
         r = campaign_plan(c->options, &c->manifest, &c->plan, err);
         if (r < 0)
                 return r;
-        c->lock = lock_host(err);
-        if (c->lock < 0)
-                return c->lock;
+        r = take_host(c, err);
+        if (r < 0)
+                return r;
         output = open_output(c->options->output, err);
         if (output < 0)
                 return output;
@@ -230,9 +241,9 @@ static int campaign_reopen(struct campaign *c, const char *path, struct err *err
 {
         int r;
 
-        c->lock = lock_host(err);
-        if (c->lock < 0)
-                return c->lock;
+        r = take_host(c, err);
+        if (r < 0)
+                return r;
         r = archive_open(AT_FDCWD, path, &c->archive, err);
         if (r < 0)
                 return r;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "campaign/adapter.h"
+#include "campaign/chronicle.h"
 #include "campaign/kinds.h"
 #include "config/unit.h"
 #include "evidence/validity.h"
@@ -30,6 +31,8 @@ struct background {
 struct running {
         const struct node *config;
         int dirfd;
+        const char *phase; /* for people */
+        struct chronicle chronicle;
         struct boundary *boundary;
         struct workload *primary;
         struct workload_result result;
@@ -69,6 +72,7 @@ static void result_done(struct workload_result *result)
 static void running_done(struct running *t)
 {
         running_down(t);
+        chronicle_close(&t->chronicle);
         for (size_t i = 0; i < t->n_backgrounds; i++)
                 result_done(&t->backgrounds[i].result);
         result_done(&t->result);
@@ -122,6 +126,22 @@ static int scrape(struct running *t, const char *name, struct err *err)
         return file_write_atomic(folder, name, 0644, span_of(out.data, out.len), err);
 }
 
+static void enter(struct running *t, const char *phase)
+{
+        t->phase = phase;
+        chronicle_note(&t->chronicle, "%s", phase);
+}
+
+static int prove(struct running *t, struct proof *proof, struct err *err)
+{
+        int r = t->boundary->ops->prove(t->boundary, proof, err);
+
+        if (r >= 0)
+                chronicle_note(&t->chronicle, "the proof %s%s",
+                               proof->holds ? "holds" : "does not hold: ", proof->holds ? "" : proof->reason);
+        return r;
+}
+
 static int trial_up(struct running *t, struct err *err)
 {
         const struct boundary_ops *ops = kinds_boundary(node_scalar_at(t->config, "boundary.kind"));
@@ -134,7 +154,8 @@ static int trial_up(struct running *t, struct err *err)
         r = scrape(t, "before.prom", err);
         if (r < 0)
                 return r;
-        return ops->prove(t->boundary, &t->before, err);
+        chronicle_note(&t->chronicle, "the boundary is up");
+        return prove(t, &t->before, err);
 }
 
 static int trial_prepare(struct running *t, struct err *err)
@@ -224,11 +245,14 @@ static int trial_measure(struct running *t, const struct trial_context *context,
                         r = scrape(t, "during.prom", err);
                         if (r < 0)
                                 return r;
+                        chronicle_note(&t->chronicle, "half of it is over; counters were read");
                 }
                 if (context->progress && planned > 0)
                         context->progress(context->userdata, done_ppm(now - t->start_ns, planned));
-                if (r > 0 && (fds[0].revents || fds[0].fd < 0))
+                if (r > 0 && (fds[0].revents || fds[0].fd < 0)) {
+                        chronicle_note(&t->chronicle, "the workload ended");
                         return 0;
+                }
                 for (size_t i = 1; i < n; i++)
                         if (fds[i].revents)
                                 return err_set(err, ERR_ENVIRONMENT, ECHILD, "background %s ended in mid-trial",
@@ -283,36 +307,36 @@ static int trial_collect(struct running *t, struct err *err)
         if (r >= 0)
                 r = collect_samples(t, err);
         if (r >= 0)
-                r = t->boundary->ops->prove(t->boundary, &t->after, err);
+                r = prove(t, &t->after, err);
         return r;
 }
 
-/* The phases in their order; the first that fails ends them. @ret_phase names it. */
-static int trial_phases(struct running *t, const struct trial_context *context, const char **ret_phase, struct err *err)
+/* The phases in their order; the first that fails ends them, and @t->phase is its name. */
+static int trial_phases(struct running *t, const struct trial_context *context, struct err *err)
 {
         int r;
 
-        *ret_phase = "setting up";
+        enter(t, "setting up");
         r = trial_up(t, err);
         if (r < 0 || !t->before.holds)
                 return r;
-        *ret_phase = "preparing";
+        enter(t, "preparing");
         r = trial_prepare(t, err);
         if (r < 0)
                 return r;
-        *ret_phase = "starting";
+        enter(t, "starting");
         r = trial_start(t, err);
         if (r < 0)
                 return r;
-        *ret_phase = "measuring";
+        enter(t, "measuring");
         r = trial_measure(t, context, err);
         if (r < 0)
                 return r;
-        *ret_phase = "stopping";
+        enter(t, "stopping");
         r = trial_stop(t, err);
         if (r < 0)
                 return r;
-        *ret_phase = "collecting";
+        enter(t, "collecting");
         return trial_collect(t, err);
 }
 
@@ -376,7 +400,10 @@ static int trial_commit(struct running *t, const struct trial_context *context, 
         r = validity_judge(t->dirfd, record, &ret->is_valid, ret->reason, err);
         if (r < 0)
                 return r;
-        r = json_save(t->dirfd, "trial.json", record, err);
+        chronicle_note(&t->chronicle, "%s%s", ret->is_valid ? "valid" : "invalid: ", ret->reason);
+        r = chronicle_write(&t->chronicle, t->dirfd, err);
+        if (r >= 0)
+                r = json_save(t->dirfd, "trial.json", record, err);
         if (r < 0)
                 return r;
 
@@ -400,26 +427,28 @@ int trial_run(const struct trial_context *context, const struct plan_trial *tria
                             .clock_offset_ns = clock_offset_ns()};
         _cleanup_json_ json_t *record = NULL;
         struct trial_outcome outcome = {0};
-        const char *phase = NULL;
         int r;
 
         t.dirfd = archive_trial_begin(context->archive, trial->name, err);
         if (t.dirfd < 0)
                 return t.dirfd;
 
-        r = trial_phases(&t, context, &phase, err);
+        chronicle_open(&t.chronicle);
+        r = trial_phases(&t, context, err);
         if (r < 0 && r != -EINTR && !is_fatal(err)) {
-                snprintf(t.failure, sizeof(t.failure), "%s: %s", phase, err->text);
+                snprintf(t.failure, sizeof(t.failure), "%s: %s", t.phase, err->text);
+                chronicle_note(&t.chronicle, "failed: %s", err->text);
                 *err = (struct err){0};
                 r = 0;
         }
         if (r == 0) {
                 running_down(&t); /* before the commit: what is committed has left nothing behind */
+                chronicle_note(&t.chronicle, "all is down");
                 t.ended_realtime_ns = clock_now_ns(CLOCK_REALTIME);
                 record = trial_to_json(&t, context->plan, trial);
                 r = record ? trial_commit(&t, context, trial, record, &outcome, err) : err_set_nomem(err);
         } else if (r != -EINTR) {
-                err_prefix(err, "trial %s, %s", trial->name, phase);
+                err_prefix(err, "trial %s, %s", trial->name, t.phase);
         }
         running_done(&t);
         if (r == 0)

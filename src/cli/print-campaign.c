@@ -348,8 +348,9 @@ static void add_loads(struct text *out, const json_t *summary)
                 return;
         table_render(&table, 2, out);
         if (has_drops(summary))
-                text_add(out, "  Delivered is all that arrived, also what the queues still held when the load ended: in "
-                              "short trials that is more than the ceiling.\n");
+                text_add(out,
+                         "  Delivered is all that arrived, also what the queues still held when the load ended: in "
+                         "short trials that is more than the ceiling.\n");
 }
 
 static enum unit unit_of(const json_t *rule, const char *key)

@@ -6,6 +6,7 @@
 #include "cli/verbs.h"
 #include "sys/capability.h"
 #include "sys/sched.h"
+#include "testbed/testbed.h"
 
 struct doctor_options {
         bool json;
@@ -70,6 +71,7 @@ static int run(const void *opts, int argc, char **argv, struct err *err)
         r = privilege_obtain(err);
         if (r < 0)
                 return r;
+        testbed_sweep();
         if (r > 0 && !o->json)
                 printf("As an ordinary user, inside a user namespace:\n\n");
 

@@ -64,8 +64,9 @@ static void print_entry(const struct entry *e, const char *path)
         printf("%-10s %s\n", e->manifest->id, e->manifest->title);
         for (size_t i = 0; i < e->manifest->n_hypotheses; i++)
                 printf("           %s: %s\n", e->manifest->hypotheses[i].name, e->manifest->hypotheses[i].claim);
-        printf("           %zu cell%s, %u rounds, about %lld min (--short: %lld min); %s\n\n", e->manifest->n_cells, text_plural(e->manifest->n_cells),
-               e->manifest->rounds, (long long)minutes(e->full_ns), (long long)minutes(e->short_ns), path);
+        printf("           %zu cell%s, %u rounds, about %lld min (--short: %lld min); %s\n\n", e->manifest->n_cells,
+               text_plural(e->manifest->n_cells), e->manifest->rounds, (long long)minutes(e->full_ns),
+               (long long)minutes(e->short_ns), path);
 }
 
 static json_t *entry_to_json(const struct entry *e, const char *path)

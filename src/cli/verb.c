@@ -18,13 +18,17 @@ static const struct verb *verb_find(const struct verb *const *list, const char *
         return NULL;
 }
 
-/* That all of a result has arrived. Return: @r if it has, else 1 after a message. */
+/* That all of a result has arrived. Of what failed before the last piece only that is known; trying again tells why.
+ * Return: @r if it has, else 1 after a message. */
 static int finish_output(const char *path, int r)
 {
-        errno = 0;
-        if (fflush(stdout) == 0 && !ferror(stdout))
+        int reason = fflush(stdout) == 0 ? 0 : errno;
+
+        if (reason == 0 && !ferror(stdout))
                 return r;
-        fprintf(stderr, "%s: cannot write to standard output: %s\n", path, errno ? strerror(errno) : "it failed");
+        if (reason == 0 && (fputc('\n', stdout) == EOF || fflush(stdout) != 0))
+                reason = errno;
+        fprintf(stderr, "%s: cannot write to standard output: %s\n", path, reason ? strerror(reason) : "it failed");
         return 1;
 }
 

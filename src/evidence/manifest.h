@@ -121,8 +121,9 @@ struct manifest_options {
  * Rules of cells that `short` leaves out are dropped. Errors carry file, line and column. Checked besides keys and
  * units: rules name existing cells and metrics that the cell's workload has; every hypothesis has a rule that decides;
  * there is a control; each control has rules that name it, and a same-same control has the configuration of what it is
- * compared with; a trial has values enough for the percentiles that rules judge; rounds divisible by campaigns, 6 at least in each; included files stay below the manifest's folder.
- * Return: 0, or a negative errno with the reason (kind usage) in @err.
+ * compared with; a trial has values enough for the percentiles that rules judge; rounds divisible by campaigns, 6 at
+ * least in each; included files stay below the manifest's folder. Return: 0, or a negative errno with the reason (kind
+ * usage) in @err.
  */
 int manifest_load(int dirfd, const char *path, const struct kinds *kinds, const struct manifest_options *options,
                   struct manifest **ret, struct err *err);

@@ -304,12 +304,12 @@ static json_t *trials_to_json(const struct plan *plan)
                 const struct plan_trial *trial = &plan->trials[i];
                 char seed[PLAN_SEED_SIZE];
 
-                if (json_array_append_new(array, json_pack("{s:I, s:s, s:s, s:I, s:I, s:s}", "index",
-                                                           (json_int_t)trial->index, "trial", trial->name, "cell",
-                                                           plan->manifest->cells[trial->cell].name, "round",
-                                                           (json_int_t)trial->round, "campaign",
-                                                           (json_int_t)trial->campaign, "seed",
-                                                           plan_seed_format(trial->seed, seed))) < 0)
+                if (json_array_append_new(array,
+                                          json_pack("{s:I, s:s, s:s, s:I, s:I, s:s}", "index", (json_int_t)trial->index,
+                                                    "trial", trial->name, "cell",
+                                                    plan->manifest->cells[trial->cell].name, "round",
+                                                    (json_int_t)trial->round, "campaign", (json_int_t)trial->campaign,
+                                                    "seed", plan_seed_format(trial->seed, seed))) < 0)
                         return NULL;
         }
         return TAKE_PTR(array);

@@ -93,8 +93,7 @@ static int compare_with_journal(const json_t *line, const struct trial *trial, s
                 return err_set_nomem(err);
         named = json_pack("{s:O}", trial->name, says);
         named_expected = json_pack("{s:O}", trial->name, expected);
-        if (!named || !named_expected ||
-            differences_of_json(differences, ARCHIVE_JOURNAL, named, named_expected) < 0)
+        if (!named || !named_expected || differences_of_json(differences, ARCHIVE_JOURNAL, named, named_expected) < 0)
                 return err_set_nomem(err);
         return 0;
 }

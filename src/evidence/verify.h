@@ -9,8 +9,8 @@
 #include "evidence/difference.h"
 #include "evidence/kind.h"
 
-/* Whether an archive is what it says: every file has its digest; plan, summary and verdict come out again, byte by byte,
- * from manifest, journal, trials and samples; and plan, journal and trials agree on which trial ran when. */
+/* Whether an archive is what it says: every file has its digest; plan, summary and verdict come out again, byte by
+ * byte, from manifest, journal, trials and samples; and plan, journal and trials agree on which trial ran when. */
 
 struct verify_report {
         struct bag_report bag;

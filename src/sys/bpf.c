@@ -26,11 +26,13 @@ struct bpf_image {
         char *verifier_log;
 };
 
-/* What libbpf would print. Its reasons are read from errno and the verifier's log. */
+/* What libbpf would print, without how it reads objects. Its reasons are read from errno and the verifier's log. */
 static _printf_(2, 0) int log_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
         char text[512];
 
+        if (level == LIBBPF_DEBUG)
+                return 0;
         vsnprintf(text, sizeof(text), format, args);
         text[strcspn(text, "\n")] = '\0';
         log_debug("%s", text);

@@ -38,9 +38,9 @@ static bool is_on(const struct hysteresis *h)
 }
 
 /* Only a file of our own that nobody else can write says what to put back. */
-static int open_state(const struct hysteresis *h)
+static int open_state(const struct hysteresis *h, int flags)
 {
-        _cleanup_close_ int fd = open(h->state, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        _cleanup_close_ int fd = open(h->state, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
         struct stat st;
 
         if (fd < 0 || fstat(fd, &st) < 0)
@@ -88,7 +88,7 @@ static int try_hold(const struct hysteresis *h, int fd)
 
 int hysteresis_hold(struct hysteresis *h)
 {
-        _cleanup_close_ int fd = open_state(h);
+        _cleanup_close_ int fd = open_state(h, O_CREAT);
         int r = -EAGAIN;
 
         if (fd < 0)
@@ -112,4 +112,14 @@ void hysteresis_release(struct hysteresis *h)
         n = pread(fd, value, sizeof(value), 0);
         if (n > 0 && write_parameter(h, value, (size_t)n) == 0)
                 (void)!ftruncate(fd, 0);
+}
+
+/* Who has the state open and is the only one is the last holder. */
+void hysteresis_sweep(struct hysteresis *h)
+{
+        int fd = open_state(h, 0);
+
+        if (fd >= 0)
+                h->fd = fd;
+        hysteresis_release(h);
 }

@@ -15,8 +15,8 @@
  *
  * It is a parameter of the kernel's module: it counts for all HTB queues of the host, in all namespaces. So it is held:
  * while at least one process holds it, it is on; the last one that lets go puts back what was there. Where holders were
- * killed, the next holder does that when it lets go. The value to put back is kept in a file that only root can write,
- * whose lock is what holders share. */
+ * killed, the next holder does that when it lets go, or hysteresis_sweep(). The value to put back is kept in a file
+ * that only root can write, whose lock is what holders share. */
 struct hysteresis {
         const char *parameter; /* file of the kernel's parameter */
         const char *state;     /* file that keeps the value from before */
@@ -45,5 +45,8 @@ static inline bool hysteresis_is_held(const struct hysteresis *h)
 
 /* hysteresis_release - let go; nothing where it is not held */
 void hysteresis_release(struct hysteresis *h);
+
+/* hysteresis_sweep - put back what was there before holders that were all killed; nothing where one holds it */
+void hysteresis_sweep(struct hysteresis *h);
 
 #define _cleanup_hysteresis_ _cleanup_(hysteresis_release)

@@ -137,6 +137,7 @@ static int visit_holder(struct visit *v, struct err *err)
         v->lock_fd = lock_folder(v->dirfd, err);
         if (v->lock_fd < 0)
                 return v->lock_fd;
+        testbed_sweep();
         r = connect_holder(v->dirfd, true, err);
         v->fd = r < 0 ? -1 : r;
         return r == -ENOENT ? 0 : MIN(r, 0);

@@ -39,11 +39,10 @@ static int observe_link(struct testbed *tb, size_t i, struct scrape_link *ret, s
 
 int testbed_observe(struct testbed *tb, struct scrape *ret, struct err *err)
 {
-        _cleanup_scrape_ struct scrape s = {.n_links = tb->layout->n_links, .n_slices = tb->topology->n_slices};
+        _cleanup_scrape_ struct scrape s = {0};
         int r;
 
-        s.ports = calloc(s.n_links * s.n_slices, sizeof(*s.ports));
-        if (!s.ports)
+        if (scrape_init(&s, tb->layout->n_links, tb->topology->n_slices) < 0)
                 return err_set_nomem(err);
         /* queues first: what has left them by then is counted by the links */
         r = shaper_observe(tb, &s, err);
@@ -55,6 +54,6 @@ int testbed_observe(struct testbed *tb, struct scrape *ret, struct err *err)
                 return r;
         s.taken_ns = clock_now_ns(CLOCK_MONOTONIC);
         *ret = s;
-        s.ports = NULL;
+        s = (struct scrape){0};
         return 0;
 }

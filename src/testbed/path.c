@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/cleanup.h"
 #include "base/macro.h"
 
 #define TTL_SENT 255
@@ -21,7 +22,7 @@ struct crossing {
 struct judgement {
         const struct layout *layout;
         const struct scrape *before, *after;
-        struct crossing crossings[LAYOUT_LINKS_MAX][2]; /* by link, and whether upward */
+        struct crossing (*crossings)[2]; /* by link, and whether upward */
         struct path_proof *proof;
 };
 
@@ -294,11 +295,14 @@ static void check_flow(struct judgement *j, bool wants_tags, const struct path_f
                 check_tags(j, flow, what);
 }
 
-void path_judge(const struct layout *layout, bool wants_tags, const struct scrape *before, const struct scrape *after,
-                const struct path_flow *flows, size_t n, struct path_proof *ret)
+int path_judge(const struct layout *layout, bool wants_tags, const struct scrape *before, const struct scrape *after,
+               const struct path_flow *flows, size_t n, struct path_proof *ret, struct err *err)
 {
-        struct judgement j = {.layout = layout, .before = before, .after = after, .proof = ret};
+        _cleanup_free_ struct crossing(*crossings)[2] = calloc(layout->n_links, sizeof(*crossings));
+        struct judgement j = {.layout = layout, .before = before, .after = after, .crossings = crossings, .proof = ret};
 
+        if (!crossings)
+                return err_set_nomem(err);
         *ret = (struct path_proof){.holds = true};
         gather(&j, flows, n);
 
@@ -315,4 +319,5 @@ void path_judge(const struct layout *layout, bool wants_tags, const struct scrap
         for (size_t i = 0; i < n; i++)
                 check_flow(&j, wants_tags, &flows[i]);
         check_ports(&j);
+        return 0;
 }

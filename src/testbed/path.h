@@ -39,6 +39,7 @@ struct path_proof {
  * what was sent over it; the uplink's classes each carried and dropped exactly their slice's part; nothing left the
  * scheduler without a class; nothing was refused; the ports saw their slices' packets with the right tag; and, of flows
  * that were looked at, everything arrived after exactly as many forwarding nodes as planned, tagged on the wire.
+ * That it does not hold is an outcome. Return: 0; -ENOMEM.
  */
-void path_judge(const struct layout *layout, bool wants_tags, const struct scrape *before, const struct scrape *after,
-                const struct path_flow *flows, size_t n, struct path_proof *ret);
+int path_judge(const struct layout *layout, bool wants_tags, const struct scrape *before, const struct scrape *after,
+               const struct path_flow *flows, size_t n, struct path_proof *ret, struct err *err);

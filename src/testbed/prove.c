@@ -369,8 +369,10 @@ static int prove_slice(struct prover *p, size_t first, size_t n, struct testbed_
         r = testbed_observe(p->tb, &after, err);
         if (r < 0)
                 return r;
-        path_judge(p->tb->layout, p->tb->mechanism.tagger != TESTBED_TAGGER_NONE, &before, &after, &p->flows[first], n,
-                   &ret->path);
+        r = path_judge(p->tb->layout, p->tb->mechanism.tagger != TESTBED_TAGGER_NONE, &before, &after, &p->flows[first],
+                       n, &ret->path, err);
+        if (r < 0)
+                return r;
         if (first == 0)
                 keep(&ret->before, &before);
         keep(&ret->after, &after);
@@ -423,7 +425,7 @@ static int check_standing(struct prover *p, struct testbed_proof *ret, struct er
 
         r = testbed_observe(p->tb, &ret->before, err);
         if (r >= 0)
-                path_judge(p->tb->layout, false, &ret->before, &ret->before, NULL, 0, &ret->path);
+                r = path_judge(p->tb->layout, false, &ret->before, &ret->before, NULL, 0, &ret->path, err);
         return r;
 }
 

@@ -1,13 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "testbed/scrape.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/macro.h"
 #include "wire/openmetrics.h"
 
+int scrape_init(struct scrape *s, size_t n_links, size_t n_slices)
+{
+        *s = (struct scrape){
+                .n_links = n_links,
+                .n_slices = n_slices,
+                .links = calloc(n_links, sizeof(*s->links)),
+                .refused = calloc(n_links, sizeof(*s->refused)),
+                .ports = calloc(n_links * n_slices, sizeof(*s->ports)),
+        };
+        if (s->links && s->refused && s->ports)
+                return 0;
+        scrape_done(s);
+        return -ENOMEM;
+}
+
 void scrape_done(struct scrape *s)
 {
+        free(s->links);
+        free(s->refused);
         free(s->ports);
         *s = (struct scrape){0};
 }

@@ -48,11 +48,15 @@ struct scrape {
         char root_kind[16];            /* of the uplink's root queue: "htb", "mq", "noqueue" */
         uint64_t unclassified_packets; /* left the scheduler without a class */
         size_t n_links, n_slices, n_classes;
-        struct scrape_link links[LAYOUT_LINKS_MAX];
-        uint64_t refused[LAYOUT_LINKS_MAX][2][SLICE_DROP_MAX]; /* packets, by link, end and reason */
         struct scrape_class classes[TOPOLOGY_SLICES_MAX];
-        struct scrape_port (*ports)[2]; /* [link * n_slices + slice][end]; owned */
+        struct scrape_link *links;              /* owned */
+        uint64_t (*refused)[2][SLICE_DROP_MAX]; /* packets, by link, end and reason; owned */
+        struct scrape_port (*ports)[2];         /* [link * n_slices + slice][end]; owned */
 };
+
+/* scrape_init - a scrape of so many links and slices, everything counted zero. Return: 0, or -ENOMEM; scrape_done()
+ * releases it. */
+int scrape_init(struct scrape *s, size_t n_links, size_t n_slices);
 
 /* scrape_done - release what a scrape holds; accepts a zeroed one */
 void scrape_done(struct scrape *scrape);

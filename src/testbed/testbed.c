@@ -50,6 +50,13 @@ static int build_classifier(struct testbed *tb, struct err *err)
         return fence_build(tb, err);
 }
 
+void testbed_sweep(void)
+{
+        struct hysteresis h = HYSTERESIS_OF_HOST;
+
+        hysteresis_sweep(&h);
+}
+
 int testbed_up(const struct topology *topology, struct testbed **ret, struct err *err)
 {
         _cleanup_testbed_ struct testbed *tb = calloc(1, sizeof(*tb));

@@ -19,7 +19,7 @@
  * links and their classes on the uplink.
  *
  * Everything is held by descriptors of this process: when it ends, however it ends, the kernel removes all of it; but
- * for HTB's hysteresis, which the next testbed puts back where this process was killed (sys/hysteresis.h). A testbed
+ * for HTB's hysteresis, which testbed_sweep() or the next testbed puts back where this process was killed. A testbed
  * belongs to the thread that made it; children that need a zone get its namespace by descriptor. */
 struct testbed;
 
@@ -51,6 +51,9 @@ const char *testbed_classifier_name(enum testbed_classifier classifier);
  * Return: 0; a negative errno with the missing capability named (kind unsupported) in @err.
  */
 int testbed_missing(const struct topology *topology, struct err *err);
+
+/* testbed_sweep - undo what a testbed whose process was killed may have left on the host, where none stands any more */
+void testbed_sweep(void);
 
 /* testbed_up - build a topology
  * @topology: must outlive the testbed

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the end-to-end tests share: running the program as a user does, and skipping by name."""
+import ctypes
+import errno
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import time
@@ -13,11 +16,12 @@ ASSAY = os.environ.get("ASSAY", str(ROOT / "build" / "assay"))
 MUST_RUN = set(filter(None, os.environ.get("ASSAY_MUST_RUN", "").split(",")))
 
 
-def run(*args, timeout=120, env=None, **kwargs):
-    """Run assay with text output; never raises on its exit code."""
+def run(*args, timeout=120, env=None, before=(), **kwargs):
+    """Run assay, by the command @before if there is one, with text output; never raises on its exit code."""
     full = dict(os.environ, ASSAY_EXPERIMENTS=str(ROOT / "experiments"), **(env or {}))
-    return subprocess.run([ASSAY, *map(str, args)], text=True, capture_output=True, stdin=subprocess.DEVNULL,
-                          timeout=timeout, env=full, **kwargs)
+    kwargs.setdefault("capture_output", True)
+    return subprocess.run([*before, ASSAY, *map(str, args)], text=True, stdin=subprocess.DEVNULL, timeout=timeout, env=full,
+                          check=False, **kwargs)
 
 
 def run_json(*args, **kwargs):
@@ -66,6 +70,26 @@ def assert_unchanged(test, before):
     while host_state() != before and time.monotonic() < deadline:
         pass
     test.assertEqual(host_state(), before)
+
+
+def small_stack():
+    """What runs the program with 64 KiB of stack; nothing where a sanitizer needs more for itself."""
+    is_sanitized = b"__asan_init" in pathlib.Path(ASSAY).read_bytes()
+    return [] if is_sanitized else ["prlimit", "--stack=65536:65536"]
+
+
+def refuse_bpf():
+    """For preexec_fn: a seccomp filter as containers have it, with which bpf(2) fails with EPERM."""
+    number = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+    code = [(0x20, 0, 0, 0),  # the number of the system call
+            (0x15, 0, 1, number),
+            (0x06, 0, 0, 0x00050000 | errno.EPERM),
+            (0x06, 0, 0, 0x7fff0000)]  # anything else is allowed
+    instructions = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in code))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code), ctypes.addressof(instructions)))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    if prctl(38, 1, 0, 0, 0) != 0 or prctl(22, 2, ctypes.c_void_p(ctypes.addressof(program)), 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "no seccomp filter")
 
 
 def isolate():

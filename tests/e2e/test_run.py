@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -60,14 +61,17 @@ class Campaign(unittest.TestCase):
         """Until a trial measures: its load keeps a processor busy, and has used 50 ms of it."""
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
-            child = self.child(process, "load")
             try:
-                fields = pathlib.Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+                if self.processor_ticks(self.child(process, "load")) >= 5:
+                    return
             except OSError:
                 continue
-            if int(fields[11]) + int(fields[12]) >= 5:
-                return
         self.fail("no trial measures")
+
+    def processor_ticks(self, pid):
+        """Ticks of 10 ms that a process has used."""
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
 
     def child(self, process, name):
         """The process id of a child of this name, or None."""
@@ -93,7 +97,7 @@ class Campaign(unittest.TestCase):
 
 class Whole(Campaign):
     def test_from_manifest_to_verified_archive(self):
-        done = program.run("run", TINY, "-o", self.scratch)
+        done = program.run("run", TINY, "-o", self.scratch, before=program.small_stack())
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for word in ["per-queue/idle", "per-queue/loaded", "same-same/idle", "sane", "holds"]:
             self.assertIn(word, done.stdout)
@@ -119,6 +123,7 @@ class Whole(Campaign):
             self.assertTrue(record["proof"]["before"]["holds"] and record["proof"]["after"]["holds"])
             for scrape in ["before", "during", "after"]:
                 self.assertTrue((trial / "scrapes" / f"{scrape}.prom").read_text().endswith("# EOF\n"))
+            self.check_log((trial / "log").read_text())
         self.assertGreaterEqual(valid, 18)
 
         verified = program.run("verify", archive)
@@ -130,6 +135,16 @@ class Whole(Campaign):
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertIn("sane", shown.stdout)
         self.check_tampering(archive)
+
+    def check_log(self, text):
+        """Every phase in its order, at times that do not go back."""
+        lines = [re.fullmatch(r" *(\d+\.\d{6}) s  (.+)", line) for line in text.splitlines()]
+        times = [float(line[1]) for line in lines]
+        self.assertEqual(times, sorted(times))
+        said = [line[2] for line in lines if not line[2].startswith(("detail: ", "message: ", "warning: "))]
+        self.assertEqual(said, ["setting up", "the boundary is up", "the proof holds", "preparing", "starting", "measuring",
+                                "half of it is over; counters were read", "the workload ended", "stopping", "collecting",
+                                "the proof holds", "all is down", "valid"])
 
     def check_tampering(self, archive):
         """One byte flipped, one file gone, one more: each named, exit 5."""
@@ -171,32 +186,92 @@ class Whole(Campaign):
         self.assertEqual(plan["overrides"], ["rounds=8"])
 
 
-class Interference(Campaign):
-    def test_killed_and_resumed(self):
-        for trials in [0, 2, 5]:
-            process = self.start(TINY, "-o", self.scratch)
-            archive = self.wait_for_trials(process, trials)
-            process.kill()
-            process.communicate()
-            kept = (archive / "data" / "journal.jsonl").read_text().count('"event":"trial"')
-            self.assertGreaterEqual(kept, trials)
-            done = program.run("run", "--resume", archive)
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertEqual(program.run("verify", archive).returncode, 0)
-            again = program.run("run", "--resume", archive)
-            self.assertEqual(again.returncode, 2)
-            self.assertIn("finished", again.stderr)
-            shutil.rmtree(archive)
+class Phases(Campaign):
+    """One campaign, interrupted by each signal in each phase of a trial, and resumed each time."""
 
-    def test_interrupted_politely(self):
-        for number in [signal.SIGINT, signal.SIGTERM]:
-            process = self.start(TINY, "-o", self.scratch)
-            archive = self.wait_for_trials(process, 1)
-            process.send_signal(number)
-            _, errors = process.communicate(timeout=20)
-            self.assertEqual(process.returncode, 1)
-            self.assertIn(f"assay run --resume {archive}", errors)
-            shutil.rmtree(archive)
+    def is_new(self, _):
+        return any(p.name.startswith(".assay-new.") for p in self.scratch.iterdir())
+
+    def is_setting_up(self, process):
+        return self.partial() is not None and self.child(process, "load") is None
+
+    def is_preparing(self, process):
+        return self.child(process, "load") is not None and self.child(process, "probe") is None
+
+    def is_measuring(self, process):
+        child = self.child(process, "probe")
+        return child is not None and self.processor_ticks(self.child(process, "load")) >= 5
+
+    def is_collecting(self, process):
+        partial = self.partial()
+        return partial is not None and (partial / "samples.csv.zst").exists()
+
+    def is_finishing(self, _):
+        return any('"finished"' in path.read_text() for path in self.scratch.glob("tiny-*/data/journal.jsonl"))
+
+    def partial(self):
+        return next(self.scratch.glob("tiny-*/data/trials/.*.partial"), None)
+
+    def wait_for(self, condition, process):
+        """Until it holds; False where the process ended before it was seen."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                if condition(process):
+                    return True
+            except OSError:  # what was looked at went away
+                continue
+            if process.poll() is not None:
+                return False
+        return self.fail(f"{condition.__name__} did not become true")
+
+    def trials(self):
+        return [journal.read_text().count('"event":"trial"') for journal in self.scratch.glob("tiny-*/data/journal.jsonl")]
+
+    def interrupt(self, condition, number):
+        """Start or go on, and send the signal when the condition holds."""
+        kept = self.trials()
+        process = self.start(*(["--resume", self.archive()] if kept else [TINY, "-o", self.scratch]))
+        self.assertTrue(self.wait_for(condition, process), condition.__name__)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=20)
+        where = f"{condition.__name__}, {signal.Signals(number).name}: {errors}"
+        if number == signal.SIGKILL:
+            self.assertEqual(process.returncode, -number, where)
+        else:
+            self.assertEqual(process.returncode, 1, where)
+            self.assertIn(f"stopped by {signal.Signals(number).name}", errors)
+            if self.trials():
+                self.assertIn(f"assay run --resume {self.archive()}", errors)
+        self.assertGreaterEqual(self.trials(), kept, where)
+        program.assert_unchanged(self, self.before)
+
+    def test_each_signal_in_each_phase(self):
+        signals = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
+        for number in signals:
+            self.interrupt(self.is_new, number)
+            for remains in self.scratch.iterdir():
+                if not remains.name.startswith("."):
+                    shutil.rmtree(remains)  # it had got further by the time the signal came
+        for condition in [self.is_setting_up, self.is_preparing, self.is_measuring, self.is_collecting]:
+            for number in signals:
+                self.interrupt(condition, number)
+        self.assertFalse(self.is_new(None), "a later run removes what was begun")
+        process = self.start("--resume", self.archive())
+        if self.wait_for(self.is_finishing, process):
+            process.kill()
+        process.communicate(timeout=60)
+        if process.returncode != 0:
+            done = program.run("run", "--resume", self.archive())
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        archive = self.archive()
+        self.assertEqual(program.run("verify", archive).returncode, 0)
+        again = program.run("run", "--resume", archive)
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("finished", again.stderr)
+
+
+class Interference(Campaign):
 
     def test_two_at_once(self):
         first = self.start(TINY, "-o", self.scratch)
@@ -264,6 +339,60 @@ class Interference(Campaign):
         self.assertIn("INVALID: path not proven", errors)
 
 
+class Input(Campaign):
+    """Manifests that are no manifests: exit 2 with the place and what was expected, at once, and nothing is made."""
+
+    def refused(self, path, message):
+        done = program.run("run", path, "-o", self.scratch / "out", timeout=20)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), f"{path}: {done.stderr}")
+        self.assertIn(message, done.stderr)
+        self.assertLess(len(done.stderr), 2000)
+        self.assertFalse((self.scratch / "out").exists())
+
+    def test_bytes(self):
+        bomb = b"a: &a [x, x]\n" + b"".join(b"%c: &%c [*%c, *%c]\n" % (c + 1, c + 1, c, c) for c in range(97, 122))
+        for name, data, message in [
+            ("large", b"assay: 1\n" + b"# more\n" * 1500000, "more than the 1048576 bytes"),
+            ("nested", b"assay: " + b"[" * 100000, "nested deeper than 32 levels"),
+            ("bomb", bomb, "bomb.yaml:1:4: an anchor"),
+            ("latin-1", b"assay: 1\ntitle: caf\xe9\n", "latin-1.yaml:2:11: not UTF-8"),
+            ("utf-16", "assay: 1\n".encode("utf-16"), "utf-16.yaml:1:1: not UTF-8"),
+            ("binary", bytes(range(256)), "binary.yaml:1:1: "),
+            ("empty", b"", "empty.yaml:1:1: "),
+        ]:
+            path = self.scratch / f"{name}.yaml"
+            path.write_bytes(data)
+            self.refused(path, message)
+
+    def test_what_is_no_file(self):
+        os.mkfifo(self.scratch / "fifo.yaml")
+        (self.scratch / "folder.yaml").mkdir()
+        self.refused(self.scratch / "fifo.yaml", "is not a regular file")
+        self.refused(self.scratch / "folder.yaml", "is not a regular file")
+        self.refused("/dev/zero", "is not a regular file")
+        self.refused(self.scratch / "none.yaml", "No such file")
+
+    def test_claims(self):
+        """What each part of Assay refuses reaches the user with the place."""
+        text = TINY.read_text()
+        for old, new, message in [
+            ("rounds: 6", "round: 6", "did you mean"),
+            ("rate: 100mbit", "rate: 100Mb", "expected a rate such as"),
+            ("guarantee: 20mbit, ceiling: 20mbit", "guarantee: 21mbit, ceiling: 21mbit", "more than the uplink's rate"),
+            ("vlan: 20", "vlan: 10", "VLAN 10 is already that of slice safety"),
+            ("from: left", "from: lift", "there is no zone named lift"),
+            ("versus: [per-queue, idle]", "versus: [per-queue, idel]", "unknown point"),
+            ("  same-same: {control: same-same}", "  same-same: {}", "is no control; expected"),
+            ("{rate: 40mbit}", "{rate: 400mbit}", "`overload: true`"),
+            ("metric: rtt.p50, ratio_at_most", "metric: rtt.p99, ratio_at_most", "rtt.p99 needs 299 values in a trial"),
+        ]:
+            self.assertIn(old, text)
+            path = self.scratch / "claim.yaml"
+            path.write_text(text.replace(old, new, 1))
+            self.refused(path, message)
+            self.assertRegex(program.run("run", path).stderr, r"claim\.yaml:\d+:\d+: ")
+
+
 class Rights(Campaign):
     """An ordinary user, and hosts that lack something."""
 
@@ -315,6 +444,21 @@ class Rights(Campaign):
             self.assertIn(message, done.stderr)
             self.assertEqual(list(self.scratch.iterdir()), [], what)
 
+    def without_bpf(self, *args):
+        """As in a container whose seccomp filter refuses bpf(2)."""
+        return program.run(*args, preexec_fn=program.refuse_bpf)
+
+    def test_bpf_is_refused(self):
+        """Root whose bpf(2) is refused: the weaker mechanism where there is one, else the reason, before anything starts."""
+        done = self.without_bpf("run", TINY, "-o", self.scratch)
+        self.assertEqual((done.returncode, done.stdout), (6, ""), done.stderr)
+        self.assertRegex(done.stderr, "tree-per-queue: .*BPF")
+        self.assertEqual(list(self.scratch.iterdir()), [])
+        done = self.without_bpf("run", TINY, "-o", self.scratch, *self.TREE, "--dry-run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.without_bpf("doctor")
+        self.assertRegex(done.stdout, r"\n  bpf +no ")
+
     def test_missing_processor_is_named(self):
         done = program.run("run", TINY, "-o", self.scratch, "--set", "workload.cpu=1000")
         self.assertEqual(done.returncode, 6)
@@ -334,6 +478,17 @@ class Places(Campaign):
         done = program.run("run", TINY, "-o", self.scratch / "file")
         self.assertEqual(done.returncode, 1)
         self.assertIn("file", done.stderr)
+
+    def test_output_is_there(self):
+        """Whatever the second is in which the archive gets its name."""
+        now = time.time()
+        for second in range(30):
+            (self.scratch / time.strftime("tiny-%Y%m%dT%H%M%SZ", time.gmtime(now + second))).mkdir()
+        before = sorted(self.scratch.iterdir())
+        done = program.run("run", TINY, "-o", self.scratch)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertIn("is there already", done.stderr)
+        self.assertEqual(sorted(self.scratch.iterdir()), before)
 
     def test_output_is_read_only(self):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=64k", "none", self.scratch], check=True)

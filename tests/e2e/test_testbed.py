@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A testbed that stays: up, status, shell, capture, down; as root and as an ordinary user; and what is left of it."""
+import fcntl
 import os
 import pathlib
 import pwd
@@ -158,6 +159,46 @@ class Testbed(unittest.TestCase):
             time.sleep(0.01)
         self.assertEqual(self.assay("status").stdout, "DOWN\n")
         self.assertFalse((self.folder / "assay" / "testbed.sock").exists())
+
+    def wait_for_end(self, pid):
+        """Until a process has ended, whether or not somebody has asked for its status."""
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            try:
+                if pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                    return
+            except OSError:
+                return
+        self.fail(f"process {pid} does not end")
+
+    def test_hysteresis(self):
+        """HTB's hysteresis is on while a testbed stands; after a kill the next command puts back what was there."""
+        parameter = pathlib.Path("/sys/module/sch_htb/parameters/htb_hysteresis")
+        state = pathlib.Path("/run/assay-htb-hysteresis")
+        program.need("hysteresis", os.access(parameter, os.W_OK))
+        with state.open("a", encoding="ascii") as lock:
+            os.chmod(state, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                program.need("a host without another testbed", False)
+            lock.truncate(0)
+        before = parameter.read_text()
+        self.addCleanup(parameter.write_text, before)
+        parameter.write_text("0\n")
+        for command in [["testbed", "status"], ["testbed", "down"], ["doctor"]]:
+            self.up()
+            self.assertEqual(parameter.read_text(), "1\n")
+            holder = self.status()[1]["process"]
+            self.assertEqual(parameter.read_text(), "1\n")
+            os.kill(holder, signal.SIGKILL)
+            self.wait_for_end(holder)
+            self.assertEqual(parameter.read_text(), "1\n", "it went back by itself, so this test shows nothing")
+            program.run(*command, env=self.env)
+            self.assertEqual(parameter.read_text(), "0\n", command)
+        self.up()
+        self.assay("down")
+        self.assertEqual(parameter.read_text(), "0\n")
 
     def test_holder_is_stuck(self):
         """It is named with what to do; what waits for it goes on when it does."""

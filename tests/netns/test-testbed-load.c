@@ -133,11 +133,11 @@ static void overload(const char *const *edits)
                 assert_int_equal(after.classes[i].sent.bytes, after.classes[i].sent.packets * frame_bytes(&b));
         if (b.topology->scheduler != TOPOLOGY_ONE_QUEUE)
                 assert_int_equal(after.classes[ADAS].dropped_packets, 0);
-        path_judge(testbed_layout(b.tb), has_tags, &before, &after, flows, ARRAY_SIZE(flows), &proof);
+        assert_ok(path_judge(testbed_layout(b.tb), has_tags, &before, &after, flows, ARRAY_SIZE(flows), &proof, &err));
         assert_string_equal(proof.reason, "");
 
         flows[0].sent_packets++; /* one that was never sent is missed */
-        path_judge(testbed_layout(b.tb), has_tags, &before, &after, flows, ARRAY_SIZE(flows), &proof);
+        assert_ok(path_judge(testbed_layout(b.tb), has_tags, &before, &after, flows, ARRAY_SIZE(flows), &proof, &err));
         assert_false(proof.holds);
 
         close(load);

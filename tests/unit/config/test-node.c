@@ -454,7 +454,7 @@ int main(void)
                 cmocka_unit_test(test_set_refused),   cmocka_unit_test(test_lookup),
                 cmocka_unit_test(test_remove),        cmocka_unit_test(test_equal),
                 cmocka_unit_test(test_json),          cmocka_unit_test(test_json_refused),
-                cmocka_unit_test(test_kind_text),
+                cmocka_unit_test(test_kind_text),     cmocka_unit_test(test_alias_bomb),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,10 +49,9 @@ static inline void synthetic_commit(struct archive *archive, const struct plan *
 {
         const char *cell = plan->manifest->cells[t->cell].name;
         _cleanup_json_ json_t *trial = synthetic_trial(t->name, cell, SYNTHETIC_SLOTS, SYNTHETIC_WARMUP);
-        _cleanup_json_ json_t *line =
-                json_pack("{s:s, s:s, s:s, s:i, s:b, s:s, s:i, s:i}", "event", "trial", "trial", t->name, "cell", cell,
-                          "round", (int)t->round, "valid", 1, "reason", "", "started_realtime_ns", 5,
-                          "ended_realtime_ns", 9);
+        _cleanup_json_ json_t *line = json_pack("{s:s, s:s, s:s, s:i, s:b, s:s, s:i, s:i}", "event", "trial", "trial",
+                                                t->name, "cell", cell, "round", (int)t->round, "valid", 1, "reason", "",
+                                                "started_realtime_ns", 5, "ended_realtime_ns", 9);
         int64_t rtt_ns = streq(cell, "harm/load") ? 1000000 : 50000;
         struct synthetic_row rows[SYNTHETIC_SLOTS];
         _cleanup_close_ int dirfd = -1;

@@ -215,7 +215,7 @@ static void test_missing_samples(void **state)
 
         assert_int_equal(unlinkat(archive_dirfd(f->archive), a_trial(f, "samples.csv.zst"), 0), 0);
         expect(f, (struct class_input){0}, CLASS_HISTORICAL);
-        expect_reason(f, "historical", "the samples of 1 trials");
+        expect_reason(f, "historical", "the samples of 1 trial");
 }
 
 static void test_missing_digests(void **state)
@@ -236,7 +236,7 @@ static void test_bag_faults(void **state)
         expect(f, (struct class_input){.bag = &bag}, CLASS_HISTORICAL);
         bag.n_faults = 2;
         expect(f, (struct class_input){.bag = &bag}, CLASS_INVALID);
-        expect_reason(f, "historical", "samples of 1 trials");
+        expect_reason(f, "historical", "samples of 1 trial");
         expect_reason(f, "invalid", "1 file is not as the digests say");
         expect(f, (struct class_input){.n_differences = 1}, CLASS_INVALID);
 }

@@ -262,12 +262,9 @@ static void test_a_trial_of_another_place(void **state)
         static const struct {
                 const char *key, *patch;
         } cases[] = {
-                {"index", "{\"index\": 99}"},
-                {"seed", "{\"seed\": \"0000000000000001\"}"},
-                {"campaign", "{\"campaign\": 2}"},
-                {"ended_realtime_ns", "{\"ended_realtime_ns\": 4}"},
-                {"cell", "{\"cell\": \"harm/idle\"}"},
-                {"round", "{\"round\": 7}"},
+                {"index", "{\"index\": 99}"},          {"seed", "{\"seed\": \"0000000000000001\"}"},
+                {"campaign", "{\"campaign\": 2}"},     {"ended_realtime_ns", "{\"ended_realtime_ns\": 4}"},
+                {"cell", "{\"cell\": \"harm/idle\"}"}, {"round", "{\"round\": 7}"},
                 {"extra", "{\"extra\": 1}"},
         };
         struct fixture *f = *state;
@@ -284,8 +281,8 @@ static void test_a_trial_of_another_place(void **state)
                 verify(f);
                 if (!differs_at(f, trial, cases[i].key))
                         fail_msg("another %s was not noticed", cases[i].key);
-                assert_int_equal(
-                        file_write_atomic(archive_dirfd(f->archive), trial, 0644, span_of(whole, len), NULL), 0);
+                assert_int_equal(file_write_atomic(archive_dirfd(f->archive), trial, 0644, span_of(whole, len), NULL),
+                                 0);
         }
         verify(f);
         assert_true(verify_passed(&f->report));
@@ -299,8 +296,7 @@ static void test_a_clock_that_was_set_back(void **state)
 
         synthetic_freeze(f->archive);
         snprintf(trial, sizeof(trial), "%s", trial_of(f, "a/idle", "trial.json"));
-        synthetic_patch_file(f->archive, trial,
-                             "{\"ended_realtime_ns\": 4, \"clock\": {\"realtime_step_ns\": -3}}");
+        synthetic_patch_file(f->archive, trial, "{\"ended_realtime_ns\": 4, \"clock\": {\"realtime_step_ns\": -3}}");
         synthetic_seal(f->archive);
         verify(f);
         assert_false(differs_at(f, trial, "ended_realtime_ns"));

@@ -116,6 +116,26 @@ static void test_killed_holder(void **state)
         assert_holds(p->parameter, "0\n");
 }
 
+/* Killed while it holds: who comes next and only looks puts it back too, but not while another holds it. */
+static void test_sweep(void **state)
+{
+        struct place *p = *state;
+        struct hysteresis holds = in_place(p), sweeps = in_place(p);
+
+        hysteresis_sweep(&sweeps); /* there is no state yet, and none is made */
+        assert_int_equal(access(p->state, F_OK), -1);
+        assert_int_equal(hysteresis_hold(&holds), 0);
+        hysteresis_sweep(&sweeps);
+        assert_holds(p->parameter, "1\n");
+        close(holds.fd); /* as its end would */
+        assert_holds(p->parameter, "1\n");
+        hysteresis_sweep(&sweeps);
+        assert_holds(p->parameter, "0\n");
+        put(p->parameter, "1\n"); /* by somebody else, after that */
+        hysteresis_sweep(&sweeps);
+        assert_holds(p->parameter, "1\n");
+}
+
 /* Where it cannot be held, nothing changes. */
 static void test_refused(void **state)
 {
@@ -141,6 +161,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_last_holder_restores, make_place, remove_place),
                 cmocka_unit_test_setup_teardown(test_killed_holder, make_place, remove_place),
+                cmocka_unit_test_setup_teardown(test_sweep, make_place, remove_place),
                 cmocka_unit_test_setup_teardown(test_refused, make_place, remove_place),
         };
 

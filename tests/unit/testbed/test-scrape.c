@@ -12,12 +12,9 @@
 
 static void init(struct scrape *s, const struct layout *l, size_t n_classes)
 {
-        *s = (struct scrape){.has_ports = true,
-                             .n_links = l->n_links,
-                             .n_slices = l->topology->n_slices,
-                             .n_classes = n_classes};
-        s->ports = calloc(s->n_links * s->n_slices, sizeof(*s->ports));
-        assert_non_null(s->ports);
+        assert_int_equal(scrape_init(s, l->n_links, l->topology->n_slices), 0);
+        s->has_ports = true;
+        s->n_classes = n_classes;
 }
 
 /* Formatted, and read back as strictly as an archive's reader does it. */
