@@ -77,7 +77,7 @@ static const struct kind workloads[] = {
 static const struct workload_adapter {
         const struct workload_ops *ops;
         enum place place;
-        bool needs_network; /* of a stage */
+        bool needs_network;                                                              /* of a stage */
         int (*size)(const struct node *map, struct workload_size *ret, struct err *err); /* NULL: only a background */
         int (*missing)(const struct node *map, struct err *err);
         int (*check)(const struct node *map, struct err *err); /* what its table cannot see; NULL: nothing */
@@ -97,11 +97,7 @@ static const struct workload_adapter {
          .size = bpf_verify_size,
          .missing = bpf_verify_missing,
          .check = bpf_verify_check},
-        {.ops = &http_ops,
-         .place = PLACE_STAGE,
-         .needs_network = true,
-         .size = http_size,
-         .missing = http_missing},
+        {.ops = &http_ops, .place = PLACE_STAGE, .needs_network = true, .size = http_size, .missing = http_missing},
         {.ops = &command_ops,
          .place = PLACE_STAGE,
          .size = command_size,

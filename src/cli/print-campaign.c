@@ -79,7 +79,8 @@ static void add_over_rounds(const json_t *value, struct table *table)
                 table_add(table, "");
 }
 
-/* The series to show of a cell of which no rule judges one: what a probe or a client is for, else the first other one. */
+/* The series to show of a cell of which no rule judges one: what a probe or a client is for, else the first other one.
+ */
 static const char *pick_series(const json_t *all)
 {
         static const char *const usual[] = {"rtt", "request"};

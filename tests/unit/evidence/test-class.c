@@ -202,7 +202,7 @@ static void test_refused_scheduling(void **state)
                              "\"background\": {\"bulk\": {\"notes\": {\"generator\": {\"scheduling\": "
                              "{\"refused\": {\"nice\": \"EACCES\"}}}}}}}");
         expect(f, (struct class_input){0}, CLASS_PROVISIONAL);
-        expect_reason(f, "provisional", "the probe ran without real-time priority (EPERM) (in 1 trials)");
+        expect_reason(f, "provisional", "the probe ran without real-time priority (EPERM) (in 1 trial)");
         expect_reason(f, "provisional", "the monitor ran without locked memory (ENOMEM)");
         expect_reason(f, "provisional", "the monitor was refused later (EPERM)");
         expect_reason(f, "provisional", "the generator of bulk ran without its nice value (EACCES)");
