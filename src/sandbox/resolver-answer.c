@@ -353,6 +353,27 @@ static void answer_reverse(struct answer *a)
         answer_with(a, n > 0 ? DNS_RCODE_NOERROR : DNS_RCODE_NXDOMAIN, n > 0 ? RESOLVER_ANSWERED : RESOLVER_EMPTY);
 }
 
+/* "localhost" and what is below it are the command's own loopback, whatever the policy and whoever upstream say
+ * (RFC 6761, 6.3). It needs no pin: nothing of it leaves the sandbox. */
+static bool is_localhost(const struct host_name *name)
+{
+        static const char localhost[] = "localhost";
+        size_t len = strlen(name->text), suffix = sizeof(localhost) - 1;
+
+        return len >= suffix && streq(name->text + len - suffix, localhost) &&
+               (len == suffix || name->text[len - suffix - 1] == '.');
+}
+
+static void answer_localhost(struct answer *a)
+{
+        static const uint8_t v4[4] = {127, 0, 0, 1}, v6[16] = {[15] = 1};
+        bool is_v4 = a->query->type == DNS_TYPE_A;
+
+        if (is_v4 || a->query->type == DNS_TYPE_AAAA)
+                dns_writer_address(&a->writer, is_v4 ? AF_INET : AF_INET6, is_v4 ? v4 : v6, 0);
+        answer_send(a, is_v4 || a->query->type == DNS_TYPE_AAAA ? RESOLVER_ANSWERED : RESOLVER_EMPTY);
+}
+
 /* Whether the name may be looked up; else it is answered. */
 static bool check_name(struct answer *a, struct host_name *ret)
 {
@@ -362,6 +383,10 @@ static bool check_name(struct answer *a, struct host_name *ret)
                 snprintf(a->target, sizeof(a->target), "name %s", a->query->name);
                 a->question.target = a->target;
                 answer_because(a, DNS_RCODE_NXDOMAIN, DNS_EDE_BLOCKED, RESOLVER_NAME_DENIED, "no name of a host");
+                return false;
+        }
+        if (is_localhost(ret)) {
+                answer_localhost(a);
                 return false;
         }
         if (policy_decide_name(a->resolver->options.policy, ret->text, &decision))

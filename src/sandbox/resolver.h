@@ -17,6 +17,7 @@
  * hears. They do not exist (NXDOMAIN, which ends the search of every client at once; after REFUSED some wait for
  * another server), with the rule as extended error.
  * - A and AAAA only, and PTR of addresses that it gave itself. Other types of an allowed name have no data.
+ * - localhost, and names below it, are 127.0.0.1 and ::1.
  * - A chain of aliases has to end in a name that may be reached, too.
  * - Addresses that the policy does not let be reached under the name, such as private ones, are left out.
  * - The others are pinned, and admitted by the enforcer, before the answer leaves: for the time to live or

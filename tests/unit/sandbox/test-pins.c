@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/span.h"
+#include "tests/fault.h"
 #include "tests/test.h"
 
 static struct ip_prefix address_of(const char *text)
@@ -152,6 +153,35 @@ static void test_limits(void **state)
         assert_int_equal(pins_count(pins), PINS_NAMES_MAX);
 }
 
+/* What does not fit into memory is not pinned; all else stays as it was. */
+static void test_out_of_memory(void **state)
+{
+        for (unsigned n = 1;; n++) {
+                _cleanup_pins_ struct pins *pins = NULL;
+                char name[32];
+                size_t added = 0;
+                int r;
+
+                fault_arm(FAULT_ALLOCATION, n);
+                r = pins_new(1000, &pins);
+                for (int i = 0; r == 0 && i < 200; i++) { /* enough for larger tables */
+                        snprintf(name, sizeof(name), "192.0.2.%d", i);
+                        added += add(pins, name, "a.example", 100, 0) == 0;
+                }
+                if (!fault_disarm()) {
+                        assert_int_equal(added, 200);
+                        break;
+                }
+                if (r < 0) {
+                        assert_int_equal(r, -ENOMEM);
+                        continue;
+                }
+                assert_true(added >= 199);
+                assert_int_equal(pins_count(pins), added);
+                assert_int_equal(pins_sweep(pins, 100), added);
+        }
+}
+
 static struct ip_prefix nth(uint32_t i)
 {
         struct ip_prefix address = {.family = i % 2 ? AF_INET6 : AF_INET, .length_bits = i % 2 ? 128 : 32};
@@ -198,6 +228,7 @@ int main(void)
                 cmocka_unit_test(test_expiry),
                 cmocka_unit_test(test_extend),
                 cmocka_unit_test(test_limits),
+                cmocka_unit_test(test_out_of_memory),
                 cmocka_unit_test(test_many),
         };
 
