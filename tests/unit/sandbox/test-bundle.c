@@ -126,14 +126,14 @@ static void test_content(void **state)
 static void test_folder(void **state)
 {
         _cleanup_scratch_ struct scratch scratch = scratch_make();
-        _cleanup_bundle_ struct bundle *bundle = open_in(&scratch, "run"), *again = open_in(&scratch, "run");
+        _cleanup_bundle_ struct bundle *bundle = open_in(&scratch, "run");
         _cleanup_free_ char *path = text_format("%s/run", scratch.path), *file = text_format("%s/file", scratch.path);
         _cleanup_free_ char *link = text_format("%s/link", scratch.path);
         struct bundle *other = NULL;
         struct err err = {0};
 
         assert_int_equal(faccessat(scratch.fd, "run/" BUNDLE_FILE, F_OK, 0), -1);
-        assert_int_equal(bundle_write(again, &err), 0);
+        assert_int_equal(bundle_write(bundle, &err), 0);
         assert_int_equal(bundle_open(path, &other, &err), -EEXIST);
         assert_non_null(strstr(err.text, "holds the record of another run (run-bundle.json); name another folder"));
         scratch_write(&scratch, "file", "");
