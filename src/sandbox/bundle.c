@@ -80,16 +80,16 @@ static json_t *time_json(int64_t ns)
         return ns ? json_integer(ns) : json_null();
 }
 
-/* Sets a member to a new reference, or remembers that memory ran out. */
+/* Sets a member to a new reference, or remembers that memory ran out; then it is released, as where @object is NULL. */
 static void put(struct bundle *bundle, json_t *object, const char *key, json_t *value)
 {
-        if (!object || json_object_set_new(object, key, value) < 0)
+        if (json_object_set_new(object, key, value) < 0)
                 bundle->failed = true;
 }
 
 static void append(struct bundle *bundle, json_t *array, json_t *value)
 {
-        if (!array || json_array_append_new(array, value) < 0)
+        if (json_array_append_new(array, value) < 0)
                 bundle->failed = true;
 }
 
