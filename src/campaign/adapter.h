@@ -27,8 +27,9 @@ struct boundary {
 };
 
 struct boundary_ops {
-        /* bring it up for a cell's whole configuration; on failure nothing stays behind */
-        int (*up)(const struct node *config, struct boundary **ret, struct err *err);
+        /* bring it up for a cell's whole configuration; on failure nothing stays behind. The files that the
+         * configuration names lie below @inputs_dirfd, which is borrowed for the call. */
+        int (*up)(const struct node *config, int inputs_dirfd, struct boundary **ret, struct err *err);
 
         /* evidence that it is in force: traffic of our own, counters before and after, and what workloads accounted for
          * so far. A boundary that is not in force is a proof that does not hold, never an error. */

@@ -15,7 +15,7 @@ const struct key_table boundary_none_table = {
         .keys = keys,
 };
 
-static int none_up(const struct node *config, struct boundary **ret, struct err *err)
+static int none_up(const struct node *config, int inputs_dirfd, struct boundary **ret, struct err *err)
 {
         struct enclosure *e = calloc(1, sizeof(*e));
 

@@ -190,7 +190,7 @@ static void ordinary_proxy_down(struct boundary *b)
         free(p);
 }
 
-static int ordinary_proxy_up(const struct node *config, struct boundary **ret, struct err *err)
+static int ordinary_proxy_up(const struct node *config, int inputs_dirfd, struct boundary **ret, struct err *err)
 {
         struct ordinary_proxy *p = calloc(1, sizeof(*p));
         int r;

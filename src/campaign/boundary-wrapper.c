@@ -3,13 +3,8 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "campaign/enclosure.h"
-
-#define PROVE_NS (10 * NSEC_PER_SEC)
 
 struct keys {
         int program, network;
@@ -87,7 +82,7 @@ static void wrapper_down(struct boundary *b)
         free(w);
 }
 
-static int wrapper_up(const struct node *config, struct boundary **ret, struct err *err)
+static int wrapper_up(const struct node *config, int inputs_dirfd, struct boundary **ret, struct err *err)
 {
         struct wrapper *w = calloc(1, sizeof(*w));
         int r;
@@ -106,76 +101,24 @@ static int wrapper_up(const struct node *config, struct boundary **ret, struct e
         return 0;
 }
 
-/* The namespaces of a command inside, one link a line. */
-static int look_inside(struct wrapper *w, char **ret, struct err *err)
-{
-        struct command command = COMMAND_INIT;
-        _cleanup_command_line_ struct command_line line = {0};
-        int r, code = 0;
-        size_t len;
-
-        command_line_add(&line, "readlink");
-        command_line_add(&line, "/proc/self/ns/mnt");
-        command_line_add(&line, "/proc/self/ns/pid");
-        command_line_add(&line, "/proc/self/ns/net");
-        r = enclosure_wrap(&w->base, &line, err);
-        if (r >= 0)
-                r = command_prepare(programs[w->keys.program], &w->base.stage.netns, &line, &command, err);
-        if (r >= 0)
-                r = child_go(&command.child, 0, err);
-        if (r >= 0)
-                r = command_wait(&command, PROVE_NS, &code, err);
-        if (r >= 0 && code != 0) {
-                char complaint[400];
-
-                command_complaint(&command, complaint, sizeof(complaint));
-                r = err_set(err, ERR_ENVIRONMENT, EIO, "%s exited with status %d: %s", programs[w->keys.program], code,
-                            complaint);
-        }
-        if (r >= 0)
-                r = command_output(&command, 4096, ret, &len, err);
-        command_done(&command);
-        return r;
-}
-
-/* Return: whether the namespace @text names, of @kind, is another one than ours. */
-static bool is_apart(const char *kind, const char *text)
-{
-        char path[64], ours[64];
-        ssize_t n;
-
-        snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
-        n = readlink(path, ours, sizeof(ours) - 1);
-        if (n < 0)
-                return false;
-        ours[n] = '\0';
-        return strncmp(text, kind, strlen(kind)) == 0 && strcmp(text, ours) != 0;
-}
-
 /* That a command inside sees namespaces of its own, and shares the stage's network only where it is to. */
 static int wrapper_prove(struct boundary *b, struct proof *ret, struct err *err)
 {
         struct wrapper *w = wrapper_of(b);
-        _cleanup_free_ char *text = NULL;
-        char net[64] = "", *mnt, *pid, *rest = NULL;
-        uint64_t stage = 0;
-        bool shares;
+        const char *program = programs[w->keys.program];
+        struct enclosure_view view;
         int r;
 
         *ret = (struct proof){0};
-        r = look_inside(w, &text, err);
+        r = enclosure_look(&w->base, program, &view, err);
         if (r < 0)
                 return r;
-        mnt = strtok_r(text, "\n", &rest);
-        pid = mnt ? strtok_r(NULL, "\n", &rest) : NULL;
-        snprintf(net, sizeof(net), "%s", pid && rest ? strsep(&rest, "\n") : "");
-        (void)netns_inode(&w->base.stage.netns, &stage);
-        shares = stage > 0 && strstr(net, "net:[") == net && strtoull(net + strlen("net:["), NULL, 10) == stage;
-        ret->holds = pid && is_apart("mnt", mnt) && is_apart("pid", pid) && shares == (w->keys.network == NETWORK_HOST);
+        ret->holds = view.has_own_mounts && view.has_own_processes &&
+                     view.shares_network == (w->keys.network == NETWORK_HOST);
         if (!ret->holds)
                 snprintf(ret->reason, sizeof(ret->reason),
-                         "a command inside %s does not see the namespaces that it should", programs[w->keys.program]);
-        ret->evidence = json_pack("{s:s, s:b}", "program", programs[w->keys.program], "shares_network", shares);
+                         "a command inside %s does not see the namespaces that it should", program);
+        ret->evidence = json_pack("{s:s, s:b}", "program", program, "shares_network", view.shares_network);
         return ret->evidence ? 0 : err_set_nomem(err);
 }
 

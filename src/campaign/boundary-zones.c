@@ -33,7 +33,7 @@ static void zones_down(struct boundary *b)
         free(z);
 }
 
-static int zones_up(const struct node *config, struct boundary **ret, struct err *err)
+static int zones_up(const struct node *config, int inputs_dirfd, struct boundary **ret, struct err *err)
 {
         struct zones *z = calloc(1, sizeof(*z));
         int r;

@@ -22,6 +22,18 @@ int enclosure_stage(struct enclosure *e, struct err *err);
 /* enclosure_wrap - let @line run inside */
 int enclosure_wrap(struct enclosure *e, struct command_line *line, struct err *err);
 
+/* What a command inside sees of the host. */
+struct enclosure_view {
+        bool has_own_mounts, has_own_processes, shares_network; /* the last: with the stage */
+};
+
+/* enclosure_look - run a command inside that tells its namespaces
+ * @name: of the boundary, for reasons; borrowed
+ *
+ * Return: 0; -EIO where it did not run, with what was said on standard error.
+ */
+int enclosure_look(struct enclosure *e, const char *name, struct enclosure_view *ret, struct err *err);
+
 /* enclosure_of - what @b is; only of boundaries that are one */
 static inline struct enclosure *enclosure_of(struct boundary *b)
 {

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "campaign/boundary-none.h"
 #include "campaign/boundary-ordinary-proxy.h"
+#include "campaign/boundary-sandbox.h"
 #include "campaign/boundary-wrapper.h"
 #include "campaign/boundary-zones.h"
 #include "campaign/kind-bpf-verify.h"
@@ -39,6 +40,7 @@ enum place {
 static const struct kind boundaries[] = {
         {.name = "zones", .table = &topology_keys},
         {.name = "none", .table = &boundary_none_table},
+        {.name = "sandbox", .table = &boundary_sandbox_table},
         {.name = "wrapper", .table = &boundary_wrapper_table},
         {.name = "ordinary-proxy", .table = &boundary_ordinary_proxy_table},
 };
@@ -50,9 +52,15 @@ static const struct boundary_adapter {
         int (*missing)(const struct node *config, struct err *err); /* NULL: it needs nothing */
         bool is_plain;                                    /* takes part in the client's HTTP, so there can be no TLS */
         bool (*has_network)(const struct node *boundary); /* of a stage; NULL: it has */
+        int (*check)(const struct node *boundary, struct err *err); /* what its table cannot see; NULL: nothing */
 } boundary_adapters[] = {
         {.ops = &boundary_zones_ops, .places = PLACE_ZONES, .missing = boundary_zones_missing},
         {.ops = &boundary_none_ops, .places = PLACE_HOST | PLACE_STAGE},
+        {.ops = &boundary_sandbox_ops,
+         .places = PLACE_STAGE,
+         .missing = boundary_sandbox_missing,
+         .has_network = boundary_sandbox_has_network,
+         .check = boundary_sandbox_check},
         {.ops = &boundary_wrapper_ops,
          .places = PLACE_STAGE,
          .missing = boundary_wrapper_missing,
@@ -234,7 +242,10 @@ static int check_cell(const struct node *config, struct err *err)
         _cleanup_topology_ struct topology *topology = NULL;
         int r;
 
-        r = check_places(config, err);
+        r = boundary_adapter_of(config)->check ? boundary_adapter_of(config)->check(node_get(config, "boundary"), err)
+                                               : 0;
+        if (r >= 0)
+                r = check_places(config, err);
         if (r >= 0 && adapter_of(workload)->check)
                 r = adapter_of(workload)->check(workload, err);
         if (r < 0 || !has_zones(config))

@@ -142,12 +142,13 @@ static int prove(struct running *t, struct proof *proof, struct err *err)
         return r;
 }
 
-static int trial_up(struct running *t, struct err *err)
+static int trial_up(struct running *t, const struct trial_context *context, struct err *err)
 {
+        _cleanup_close_ int inputs = file_open_dir(archive_dirfd(context->archive), ARCHIVE_INPUTS);
         const struct boundary_ops *ops = kinds_boundary(node_scalar_at(t->config, "boundary.kind"));
         int r;
 
-        r = ops->up(t->config, &t->boundary, err);
+        r = ops->up(t->config, inputs, &t->boundary, err);
         if (r < 0)
                 return r;
         t->description = ops->describe(t->boundary);
@@ -317,7 +318,7 @@ static int trial_phases(struct running *t, const struct trial_context *context, 
         int r;
 
         enter(t, "setting up");
-        r = trial_up(t, err);
+        r = trial_up(t, context, err);
         if (r < 0 || !t->before.holds)
                 return r;
         enter(t, "preparing");

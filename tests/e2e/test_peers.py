@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns of HTTP requests and commands: natively, in a wrapper, through an ordinary proxy; and what is missing or goes
-wrong there."""
+"""Campaigns of HTTP requests and commands: natively, in the sandbox, in a wrapper, through an ordinary proxy; and what is
+missing or goes wrong there."""
 import hashlib
 import json
 import os
@@ -77,7 +77,7 @@ class Peers(unittest.TestCase):
         self.assertIn("wrapper/small", done.stdout)
         verified = program.run("verify", archive)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
-        for cell in ("native-small", "wrapper-small", "wrapper-secure"):
+        for cell in ("native-small", "watched-small", "wrapper-small", "wrapper-secure"):
             for path, trial in self.trials(archive, cell):
                 self.assertTrue(trial["valid"], trial["reason"])
                 counts = trial["counts"]
@@ -96,7 +96,7 @@ class Peers(unittest.TestCase):
             self.assertEqual(trial["notes"]["client"]["sha256"], hashlib.sha256(events).hexdigest())
             for row in samples(path)[1]:
                 self.assertGreaterEqual(int(row[1]), 2000000)  # the third event is due then
-        for path, trial in self.trials(archive, "apart-start"):
+        for path, trial in self.trials(archive, "apart-start") + self.trials(archive, "closed-start"):
             self.assertFalse(trial["proof"]["before"]["evidence"]["shares_network"])
             self.assertGreater(trial["notes"]["spawn_p50_ns"], 0)
             for row in samples(path)[1]:
@@ -150,6 +150,8 @@ class Peers(unittest.TestCase):
             (("{kind: command, argv: [\"true\"], runs: 5, warmup: 1}", "{kind: monitor-decision}"),
              "does not run in the boundary wrapper"),
             (("events: 3", "tls: true, events: 3"), "tls does not go through an ordinary proxy"),
+            (("closed: [start]", "closed: [small]"), "this boundary has none"),
+            (("enforce: none", "enforce: nome"), "did you mean \"none\"?"),
             (("argv: [\"true\"]", "argv: []"), "names no program"),
             (("origin-cpu: 0", "origin-cpu: 1000"), "processor 1000"),
         ]:
