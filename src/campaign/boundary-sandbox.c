@@ -64,6 +64,12 @@ static int wrap(struct enclosure *e, struct command_line *line, struct err *err)
                 command_line_add(line, "--policy");
                 command_line_add(line, "%s", s->policy_path);
         }
+        if (e->record) {
+                command_line_add(line, "--prove");
+                command_line_add(line, "always");
+                command_line_add(line, "--bundle");
+                command_line_add(line, "%s", e->record);
+        }
         command_line_add(line, "--");
         command_line_append(line, &inner);
         return 0;
@@ -118,6 +124,7 @@ static int sandbox_up(const struct node *config, int inputs_dirfd, struct bounda
                 return r;
         }
         s->enforcer = enforcer_find(s->keys.enforce); /* there is one: it was checked */
+        s->base.is_cut_off = s->enforcer == &enforcer_deny_all;
         *ret = &s->base.base;
         return 0;
 }

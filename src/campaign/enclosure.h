@@ -11,6 +11,8 @@ struct enclosure {
         struct stage stage;    /* STAGE_INIT until it is asked for */
         bool has_own_peer;     /* clients reach the origin at stage.proxy */
         bool is_forward_proxy; /* and send it requests in absolute form */
+        bool is_cut_off;       /* nothing outside can be reached, the origin neither */
+        const char *record;    /* where a run is to be recorded, and proven anew, by a boundary that does; else NULL */
 
         /* Lets @line run inside: puts words in front of it, or takes its place. NULL: it runs as it is. */
         int (*wrap)(struct enclosure *e, struct command_line *line, struct err *err);

@@ -2,15 +2,12 @@
 #include "campaign/kind-http.h"
 
 #include <limits.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "campaign/enclosure.h"
-#include "load/http-origin.h"
+#include "campaign/origin.h"
+#include "campaign/watch.h"
 
-#define READY_NS     (10 * NSEC_PER_SEC)
 #define EXIT_NS      (2 * NSEC_PER_SEC)
 #define STUCK_NS     (120 * NSEC_PER_SEC) /* a client that runs so long does not end any more */
 #define RESULT_BYTES ((size_t)64 << 20)
@@ -27,10 +24,9 @@ struct http {
         struct workload base;
         struct enclosure *enclosure;
         struct http_keys keys;
-        struct http_origin *origin;
-        struct child origin_child;
+        struct origin origin;
         struct command client;
-        int epoll, timer; /* readable when either ended, or when it is too late */
+        struct watch watch; /* on both */
 };
 
 static struct http *http_of(struct workload *w)
@@ -38,25 +34,10 @@ static struct http *http_of(struct workload *w)
         return (struct http *)w; /* the first member */
 }
 
-/* Answers until it is killed; what it counts lies in shared memory. */
-static int run_origin(struct child_side *side, void *userdata)
-{
-        struct http *h = userdata;
-        struct err err = {0};
-        int64_t start_ns;
-
-        if (http_origin_open(h->origin, &err) < 0)
-                return child_failed(side, &err);
-        if (child_ready(side) < 0 || child_wait_go(side, &start_ns) < 0)
-                return 1;
-        return http_origin_run(h->origin, NULL, &err) < 0;
-}
-
 static int start_origin(struct http *h, struct err *err)
 {
         const struct http_keys *k = &h->keys;
         const struct http_origin_config config = {
-                .local = h->enclosure->stage.origin,
                 .body_bytes = (size_t)k->body_bytes,
                 .write_bytes = (size_t)k->write_bytes,
                 .events = (uint64_t)k->events,
@@ -66,17 +47,8 @@ static int start_origin(struct http *h, struct err *err)
                 .is_secure = k->tls,
                 .sched = {.cpu = (int)k->origin_cpu, .precise_timers = true},
         };
-        const struct child_options options = {.name = "origin", .netns = &h->enclosure->stage.netns};
-        int r;
 
-        r = http_origin_new(&config, &h->origin, err);
-        if (r >= 0)
-                r = child_start(&options, run_origin, h, &h->origin_child, err);
-        if (r >= 0)
-                r = child_wait_ready(&h->origin_child, READY_NS, err);
-        if (r < 0)
-                err_prefix(err, "the origin");
-        return r;
+        return origin_start(&h->enclosure->stage, &config, &h->origin, err);
 }
 
 /* What every body has to be is told to the client, which cannot find it out from the origin. */
@@ -119,7 +91,7 @@ static void add_target(const struct http *h, struct command_line *line)
         }
         if (h->keys.tls) {
                 command_line_add(line, "--pin");
-                command_line_add(line, "%s", digest_format(http_origin_certificate(h->origin), pin));
+                command_line_add(line, "%s", digest_format(http_origin_certificate(h->origin.http), pin));
         }
         command_line_add(line, "http%s://%s/%s", h->keys.tls ? "s" : "",
                          e->has_own_peer && !e->is_forward_proxy ? proxy : origin, path);
@@ -156,26 +128,6 @@ static int prepare_client(struct http *h, struct err *err)
         return r < 0 ? r : command_prepare("client", &h->enclosure->stage.netns, &line, &h->client, err);
 }
 
-static int make_event(struct http *h, struct err *err)
-{
-        const struct itimerspec late = {.it_value = timespec_of_nsec(STUCK_NS)};
-        int fds[3], r = 0;
-
-        h->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-        h->epoll = epoll_create1(EPOLL_CLOEXEC);
-        if (h->timer < 0 || h->epoll < 0 || timerfd_settime(h->timer, 0, &late, NULL) < 0)
-                r = -errno;
-        fds[0] = h->origin_child.pidfd;
-        fds[1] = h->client.child.pidfd;
-        fds[2] = h->timer;
-        for (size_t i = 0; i < ARRAY_SIZE(fds) && r == 0; i++) {
-                struct epoll_event event = {.events = EPOLLIN};
-
-                r = epoll_ctl(h->epoll, EPOLL_CTL_ADD, fds[i], &event) < 0 ? -errno : 0;
-        }
-        return r < 0 ? err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot watch the client") : 0;
-}
-
 static void http_free(struct workload *w)
 {
         struct http *h = http_of(w);
@@ -183,10 +135,8 @@ static void http_free(struct workload *w)
         if (!h)
                 return;
         command_done(&h->client);
-        child_done(&h->origin_child);
-        close_cleanup(&h->epoll);
-        close_cleanup(&h->timer);
-        http_origin_free(h->origin);
+        origin_done(&h->origin);
+        watch_done(&h->watch);
         key_table_done(&http_table, &h->keys);
         free(h);
 }
@@ -202,7 +152,9 @@ static int http_build(struct http *h, const struct node *config, struct err *err
                 r = start_origin(h, err);
         if (r >= 0)
                 r = prepare_client(h, err);
-        return r < 0 ? r : make_event(h, err);
+        if (r < 0)
+                return r;
+        return watch_open(&h->watch, (const int[]){h->origin.child.pidfd, h->client.child.pidfd}, 2, STUCK_NS, err);
 }
 
 static int http_prepare(struct boundary *b, const char *name, const struct node *config, struct workload **ret,
@@ -215,9 +167,9 @@ static int http_prepare(struct boundary *b, const char *name, const struct node 
                 return err_set_nomem(err);
         h->base.ops = &http_ops;
         h->enclosure = enclosure_of(b);
-        h->origin_child = (struct child)CHILD_INIT;
+        h->origin = (struct origin)ORIGIN_INIT;
         h->client = (struct command)COMMAND_INIT;
-        h->epoll = h->timer = -1;
+        h->watch = (struct watch)WATCH_INIT;
         r = http_build(h, config, err);
         if (r < 0) {
                 http_free(&h->base);
@@ -230,31 +182,26 @@ static int http_prepare(struct boundary *b, const char *name, const struct node 
 static int http_start(struct workload *w, int64_t start_ns, struct err *err)
 {
         struct http *h = http_of(w);
-        int r = child_go(&h->origin_child, 0, err);
+        int r = child_go(&h->origin.child, 0, err);
 
         return r < 0 ? r : child_go(&h->client.child, start_ns, err);
 }
 
 static int http_event_fd(const struct workload *w)
 {
-        return ((const struct http *)w)->epoll;
+        return ((const struct http *)w)->watch.epoll;
 }
 
 /* The client says by 1 that a request failed: then its result names the failures. */
 static int http_stop(struct workload *w, struct err *err)
 {
         struct http *h = http_of(w);
-        struct child_status status = {0};
         char complaint[400];
         int r, code = 0;
 
-        if (!child_is_alive(&h->origin_child)) {
-                child_wait(&h->origin_child, 0, &status);
-                r = child_check("the origin", &status, err);
-                return r < 0 ? r : err_set(err, ERR_ENVIRONMENT, EPIPE, "the origin ended in mid-trial");
-        }
         r = command_wait(&h->client, EXIT_NS, &code, err);
-        child_stop(&h->origin_child, NSEC_PER_SEC, NULL);
+        if (origin_stop(&h->origin, r < 0 ? NULL : err) < 0 && r >= 0)
+                r = -EPIPE;
         if (r < 0 || code == 0 || code == 1)
                 return r;
         command_complaint(&h->client, complaint, sizeof(complaint));
@@ -318,7 +265,8 @@ static int collect_result(const struct http *h, json_t *result, struct sample_wr
         ret->counts = json_pack("{s:I, s:I}", "slots", (json_int_t)(h->keys.warmup + h->keys.requests), "warmup_slots",
                                 (json_int_t)h->keys.warmup);
         ret->notes = json_pack("{s:O, s:O, s:o*, s:o*}", "client", notes, "failures", failures, "origin",
-                               http_origin_notes_json(h->origin), "origin_counts", http_origin_counts_json(h->origin));
+                               http_origin_notes_json(h->origin.http), "origin_counts",
+                               http_origin_counts_json(h->origin.http));
         if (!ret->counts || !ret->notes || json_object_update_missing(ret->counts, counts) < 0)
                 return err_set_nomem(err);
         return 0;

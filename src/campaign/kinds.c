@@ -11,6 +11,7 @@
 #include "campaign/boundary-zones.h"
 #include "campaign/kind-bpf-verify.h"
 #include "campaign/kind-command.h"
+#include "campaign/kind-escape.h"
 #include "campaign/kind-event-to-actuation.h"
 #include "campaign/kind-http.h"
 #include "campaign/kind-monitor-decision.h"
@@ -32,9 +33,10 @@
 
 /* Where a workload runs. */
 enum place {
-        PLACE_HOST = 1,  /* for itself, on this host */
-        PLACE_ZONES = 2, /* sends packets between zones */
-        PLACE_STAGE = 4, /* a command in an enclosure (campaign/enclosure.h) */
+        PLACE_HOST = 1,   /* for itself, on this host */
+        PLACE_ZONES = 2,  /* sends packets between zones */
+        PLACE_STAGE = 4,  /* a command in an enclosure (campaign/enclosure.h) */
+        PLACE_PROVEN = 8, /* an enclosure that tries to get out of itself, or none */
 };
 
 static const struct kind boundaries[] = {
@@ -55,9 +57,9 @@ static const struct boundary_adapter {
         int (*check)(const struct node *boundary, struct err *err); /* what its table cannot see; NULL: nothing */
 } boundary_adapters[] = {
         {.ops = &boundary_zones_ops, .places = PLACE_ZONES, .missing = boundary_zones_missing},
-        {.ops = &boundary_none_ops, .places = PLACE_HOST | PLACE_STAGE},
+        {.ops = &boundary_none_ops, .places = PLACE_HOST | PLACE_STAGE | PLACE_PROVEN},
         {.ops = &boundary_sandbox_ops,
-         .places = PLACE_STAGE,
+         .places = PLACE_STAGE | PLACE_PROVEN,
          .missing = boundary_sandbox_missing,
          .has_network = boundary_sandbox_has_network,
          .check = boundary_sandbox_check},
@@ -79,6 +81,7 @@ static const struct kind workloads[] = {
         {.name = "bpf-verify", .table = &bpf_verify_table, .metrics = bpf_verify_metrics},
         {.name = "http", .table = &http_table, .metrics = http_metrics},
         {.name = "command", .table = &command_table, .metrics = command_metrics},
+        {.name = "escape", .table = &escape_table, .metrics = escape_metrics},
 };
 
 /* As above. Of one that sends packets, what it wants of the host is the traffic's. */
@@ -111,6 +114,7 @@ static const struct workload_adapter {
          .size = command_size,
          .missing = command_missing,
          .check = command_check},
+        {.ops = &escape_ops, .place = PLACE_PROVEN, .estimate = escape_estimate, .missing = escape_missing},
 };
 
 static_assert(ARRAY_SIZE(boundaries) == ARRAY_SIZE(boundary_adapters), "each boundary has an adapter");
@@ -300,7 +304,7 @@ int kinds_missing(const struct node *config, struct err *err)
 
         if (boundary->missing)
                 r = boundary->missing(config, err);
-        if (r >= 0 && adapter->place == PLACE_STAGE)
+        if (r >= 0 && adapter->place & (PLACE_STAGE | PLACE_PROVEN))
                 r = stage_missing(err);
         if (r >= 0)
                 r = adapter->place == PLACE_ZONES ? traffic_missing(config, err) : adapter->missing(workload, err);

@@ -4,21 +4,53 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/macro.h"
 #include "sys/ip.h"
 #include "sys/link.h"
 #include "sys/netlink.h"
 
 #define WAIT_NS (5 * NSEC_PER_SEC)
 
-static const char near_address[] = "198.18.20.1/24";
+static const char near_address[] = "198.18.20.1/24", near_address6[] = "fd00:198:18:20::1/64";
+static const char *const everywhere[] = {"0.0.0.0/0", "::/0"};
 
-/* The far end of the pair leads nowhere; that the near one has a peer makes it a link that carries packets. */
-static int add_link(struct netlink *nl, struct err *err)
+static int add_address(struct netlink *nl, int index, const char *text, struct err *err)
+{
+        struct ip_prefix address;
+
+        (void)ip_prefix_parse(text, &address);
+        return ip_address_add(nl, index, &address, err);
+}
+
+static int add_route(struct netlink *nl, int index, const char *text, struct err *err)
+{
+        struct ip_prefix destination;
+
+        (void)ip_prefix_parse(text, &destination);
+        return ip_route_add(nl, index, &destination, NULL, NULL, err);
+}
+
+/* Else it would be a way for what is sent to a group of IPv6, and one without an address to send from. */
+static int silence_far_end(const struct netns *netns, struct err *err)
+{
+        int r = netns_sysctl_write(netns, "ipv6/conf/host1/disable_ipv6", "1", err);
+
+        if (r != -ENOENT)
+                return r;
+        *err = (struct err){0}; /* a kernel without IPv6 */
+        return 0;
+}
+
+/* The far end of the pair leads nowhere; that the near one has a peer makes it a link that carries packets, and what it
+ * is the default way of can be sent to everybody. */
+static int add_link(const struct netns *netns, struct netlink *nl, struct err *err)
 {
         const struct link_end near = {.name = "host0"}, far = {.name = "host1"};
         int index, peer, r;
 
         r = link_add_veth(nl, &near, &far, NULL, err);
+        if (r >= 0)
+                r = silence_far_end(netns, err);
         if (r >= 0)
                 r = link_find(nl, near.name, &index, err);
         if (r >= 0)
@@ -29,12 +61,12 @@ static int add_link(struct netlink *nl, struct err *err)
                 r = link_set_up(nl, peer, true, err);
         if (r >= 0)
                 r = link_wait_running(nl, index, WAIT_NS, err);
-        if (r >= 0) {
-                struct ip_prefix address;
-
-                (void)ip_prefix_parse(near_address, &address);
-                r = ip_address_add(nl, index, &address, err);
-        }
+        if (r >= 0)
+                r = add_address(nl, index, near_address, err);
+        if (r >= 0)
+                r = add_address(nl, index, near_address6, err);
+        for (size_t i = 0; i < ARRAY_SIZE(everywhere) && r >= 0; i++)
+                r = add_route(nl, index, everywhere[i], err);
         return r;
 }
 
@@ -50,7 +82,7 @@ int stage_up(struct stage *stage, struct err *err)
         if (r >= 0)
                 r = link_set_up_loopback(nl, err);
         if (r >= 0)
-                r = add_link(nl, err);
+                r = add_link(&stage->netns, nl, err);
         if (r < 0) {
                 stage_down(stage);
                 return r;

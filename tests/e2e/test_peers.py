@@ -102,6 +102,17 @@ class Peers(unittest.TestCase):
             for row in samples(path)[1]:
                 self.assertGreater(int(row[1]), trial["notes"]["spawn_p50_ns"])
 
+        for _, trial in self.trials(archive, "open-deny"):  # each way leads out where nothing closes it
+            counts = trial["counts"]
+            self.assertEqual((counts["unproven"], counts["blocked_allowed"]), (0, 0), trial["notes"])
+            self.assertEqual(counts["escapes"] + counts["absent"], counts["attempts"])
+            self.assertGreater(counts["escapes"], 40)
+            tried = counts["attempts"]
+        for _, trial in self.trials(archive, "closed-deny"):
+            self.assertEqual((trial["counts"]["escapes"], trial["counts"]["unproven"]), (0, 0))
+            stopped = [p["attempt"] for p in trial["notes"]["proofs"] if p["result"] == "stopped"]
+            self.assertEqual(len(stopped), tried)  # and not one of them is left out here
+
     def test_program_is_missing(self):
         """A PATH with bwrap and without haproxy."""
         folder = self.scratch / "bin"
@@ -150,8 +161,10 @@ class Peers(unittest.TestCase):
             (("{kind: command, argv: [\"true\"], runs: 5, warmup: 1}", "{kind: monitor-decision}"),
              "does not run in the boundary wrapper"),
             (("events: 3", "tls: true, events: 3"), "tls does not go through an ordinary proxy"),
-            (("closed: [start]", "closed: [small]"), "this boundary has none"),
+            (("closed: [start, deny]", "closed: [small, deny]"), "this boundary has none"),
             (("enforce: none", "enforce: nome"), "did you mean \"none\"?"),
+            (("{kind: command, argv: [\"true\"], runs: 5, warmup: 1}", "{kind: escape}"),
+             "escape does not run in the boundary wrapper"),
             (("argv: [\"true\"]", "argv: []"), "names no program"),
             (("origin-cpu: 0", "origin-cpu: 1000"), "processor 1000"),
         ]:
