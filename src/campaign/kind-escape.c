@@ -377,10 +377,9 @@ const struct workload_ops escape_ops = {
         .free = escape_free,
 };
 
-int escape_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err)
+int escape_size(const struct node *map, struct workload_size *ret, struct err *err)
 {
-        *ret_ns = GUESS_NS;
-        *ret_rows = 0;
+        *ret = (struct workload_size){.duration_ns = GUESS_NS};
         return 0;
 }
 

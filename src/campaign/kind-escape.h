@@ -12,6 +12,6 @@ extern const struct key_table escape_table;
 extern const struct metric escape_metrics[];
 extern const struct workload_ops escape_ops;
 
-/* escape_estimate, escape_missing - as struct kinds and kinds_missing() want them */
-int escape_estimate(const struct node *map, int64_t *ret_ns, int64_t *ret_rows, struct err *err);
+/* escape_size, escape_missing - as struct kinds and kinds_missing() want them */
+int escape_size(const struct node *map, struct workload_size *ret, struct err *err);
 int escape_missing(const struct node *map, struct err *err);

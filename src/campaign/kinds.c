@@ -114,7 +114,7 @@ static const struct workload_adapter {
          .size = command_size,
          .missing = command_missing,
          .check = command_check},
-        {.ops = &escape_ops, .place = PLACE_PROVEN, .estimate = escape_estimate, .missing = escape_missing},
+        {.ops = &escape_ops, .place = PLACE_PROVEN, .size = escape_size, .missing = escape_missing},
 };
 
 static_assert(ARRAY_SIZE(boundaries) == ARRAY_SIZE(boundary_adapters), "each boundary has an adapter");
