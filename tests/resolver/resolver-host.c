@@ -2,13 +2,12 @@
 
 /* A resolver by itself, for test_resolver.py:
  *
- *   resolver-host POLICY SERVERS ADDRESS PORT
+ *   resolver-host POLICY SERVERS PORT ADDRESS...
  *
- * Answers at ADDRESS (IPv4) and PORT over UDP and TCP. Standard output: "ready"; "admit NAME ADDRESS SECONDS" for each
+ * Answers at each ADDRESS and PORT over UDP and TCP. Standard output: "ready"; "admit NAME ADDRESS SECONDS" for each
  * address that is let in; "note RCODE OUTCOME TYPE NAME; TARGET; REASON" for each question. Standard input: "keep"
  * looks for open flows, "refuse" lets no address in from then on, its end ends it. */
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -62,22 +61,23 @@ static int on_command(struct loop_io *io, uint32_t events)
         return 0;
 }
 
-static int serve(struct host *host, const char *address, const char *port_text, struct err *err)
+static int serve(struct host *host, const char *address, uint16_t port, struct err *err)
 {
-        static const int types[] = {SOCK_DGRAM, SOCK_STREAM};
-        struct sockaddr_in where = {.sin_family = AF_INET};
-        uint64_t port;
+        static const int types[] = {SOCK_DGRAM, SOCK_STREAM}, on = 1;
+        struct sockaddr_storage where;
+        struct ip_prefix prefix;
+        socklen_t len;
         int r = 0;
 
-        if (inet_pton(AF_INET, address, &where.sin_addr) != 1 || number_parse_u64(span_of_text(port_text), &port) < 0)
-                return err_set(err, ERR_USAGE, EINVAL, "no address and port");
-        where.sin_port = htons((uint16_t)port);
+        if (ip_prefix_parse(address, &prefix) < 0)
+                return err_set(err, ERR_USAGE, EINVAL, "%s is no address", address);
+        len = ip_prefix_sockaddr(&prefix, port, &where);
         for (size_t i = 0; r == 0 && i < ARRAY_SIZE(types); i++) {
-                int fd = socket(AF_INET, types[i] | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+                int fd = socket(prefix.family, types[i] | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-                if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) < 0 ||
-                    bind(fd, (struct sockaddr *)&where, sizeof(where)) < 0 ||
-                    (types[i] == SOCK_STREAM && listen(fd, 128) < 0)) {
+                if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+                    (prefix.family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0) ||
+                    bind(fd, (struct sockaddr *)&where, len) < 0 || (types[i] == SOCK_STREAM && listen(fd, 128) < 0)) {
                         close_cleanup(&fd);
                         return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot listen");
                 }
@@ -95,6 +95,7 @@ static int run(char **argv, struct err *err)
         _cleanup_close_ int diag = -1;
         struct resolver_options options = {.servers = argv[2], .admit = admit, .note = note};
         struct host host = {0};
+        uint64_t port;
         int r = policy_load(AT_FDCWD, argv[1], &policy, err);
 
         if (r == 0)
@@ -112,8 +113,12 @@ static int run(char **argv, struct err *err)
         if (resolver_new(&options, &resolver, err) < 0)
                 return -1;
         host.resolver = resolver;
-        if (serve(&host, argv[3], argv[4], err) < 0 || loop_io_add(loop, &host.commands, 0, EPOLLIN, on_command) < 0)
+        if (number_parse_u64(span_of_text(argv[3]), &port) < 0 ||
+            loop_io_add(loop, &host.commands, STDIN_FILENO, EPOLLIN, on_command) < 0)
                 return -1;
+        for (char **address = argv + 4; *address; address++)
+                if (serve(&host, *address, (uint16_t)port, err) < 0)
+                        return -1;
         puts("ready");
         return loop_run(loop);
 }
@@ -123,7 +128,7 @@ int main(int argc, char **argv)
         struct err err = {0};
 
         setvbuf(stdout, NULL, _IOLBF, 0);
-        if (argc != 5 || run(argv, &err) < 0) {
+        if (argc < 5 || run(argv, &err) < 0) {
                 fprintf(stderr, "resolver-host: %s\n", err.text);
                 return 1;
         }

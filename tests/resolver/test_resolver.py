@@ -173,25 +173,26 @@ class ResolverTest(unittest.TestCase):
     def setUp(self):
         self.upstream.answers.clear()
         self.upstream.all_asked()
-        self.start()
-
-    def start(self, policy=POLICY):
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
-            f.write(policy)
-            f.flush()
-            self.host = subprocess.Popen([HOST, f.name, UPSTREAM, *map(str, RESOLVER)], text=True, bufsize=1,
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            self.assertEqual(self.host.stdout.readline(), "ready\n")
-        self.addCleanup(self.stop)
+        self.host = self.start()
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp.settimeout(PATIENCE_S)
         self.udp.connect(RESOLVER)
         self.addCleanup(self.udp.close)
 
-    def stop(self):
-        self.host.stdin.close()
-        self.assertEqual(self.host.wait(PATIENCE_S), 0)
-        self.host.stdout.close()
+    def start(self, port=RESOLVER[1], addresses=(RESOLVER[0], "::1")):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+            f.write(POLICY)
+            f.flush()
+            host = subprocess.Popen([HOST, f.name, UPSTREAM, str(port), *addresses], text=True, bufsize=1,
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.addCleanup(self.stop, host)
+            self.assertEqual(host.stdout.readline(), "ready\n")
+        return host
+
+    def stop(self, host):
+        host.stdin.close()
+        self.assertEqual(host.wait(PATIENCE_S), 0)
+        host.stdout.close()
 
     def command(self, word):
         self.host.stdin.write(word + "\n")
@@ -501,6 +502,27 @@ class ResolverTest(unittest.TestCase):
             self.udp.send(message)
         self.upstream.set("www.example.org", a("www.example.org", "192.0.2.1"))
         self.assertEqual(self.ask("www.example.org", ident=4711)[0].ident, 4711)
+
+    def test_v6_clients(self):
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as udp:
+            udp.settimeout(PATIENCE_S)
+            udp.connect(("::1", 53))
+            udp.send(query("evil.example"))
+            self.assertEqual(Answer(udp.recv(65535)).rcode, NXDOMAIN)
+        with socket.create_connection(("::1", 53), PATIENCE_S) as s:
+            s.sendall(self.framed(query("evil.example")))
+            self.assertEqual(self.receive(s).rcode, NXDOMAIN)
+
+    def test_source(self):
+        """An answer comes from the address that was asked, or else the client does not take it."""
+        self.start(5353, ("0.0.0.0", "::"))
+        for family, address in ((socket.AF_INET, "127.0.0.9"), (socket.AF_INET, "10.30.0.1"),
+                                (socket.AF_INET6, "2001:db8:1::1"), (socket.AF_INET6, "::1")):
+            with socket.socket(family, socket.SOCK_DGRAM) as udp:
+                udp.settimeout(PATIENCE_S)
+                udp.connect((address, 5353))
+                udp.send(query("evil.example"))
+                self.assertEqual(Answer(udp.recv(65535)).rcode, NXDOMAIN)
 
     # ---- streams ----
 
