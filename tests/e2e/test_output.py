@@ -106,6 +106,32 @@ class Output(unittest.TestCase):
             done = program.run(*args, before=program.small_stack())
             self.assertEqual((done.returncode, done.stderr), (0, ""), args)
 
+    def test_links_are_not_followed(self):
+        """Whatever part of an archive is a link: nothing that it leads to is shown, by no verb that reads archives."""
+        outside = self.scratch / "outside"
+        outside.write_text("id: secret\ntitle: secret\ncaveats: [secret]\n")
+        trial = sorted(p.name for p in (self.archive / "data" / "trials").iterdir())[0]
+        for part in ["data", "data/manifest.yaml", "data/plan.json", "data/summary.json", "data/verdict.json",
+                     "data/journal.jsonl", "data/run-env.json", "data/trials", f"data/trials/{trial}",
+                     f"data/trials/{trial}/trial.json", f"data/trials/{trial}/samples.csv.zst", "manifest-sha256.txt"]:
+            copy = self.scratch / "copy"
+            shutil.copytree(self.archive, copy)
+            target = copy / part
+            if target.is_dir():
+                target.rename(self.scratch / "moved")
+                target.symlink_to(self.scratch / "moved")
+            else:
+                target.unlink()
+                target.symlink_to(outside)
+            shown, verified = program.run("show", copy), program.run("verify", copy)
+            for done in [shown, verified]:
+                self.assertNotIn("secret", done.stdout + done.stderr, part)
+            self.assertIn(verified.returncode, (2, 5), f"{part}: {verified.stderr}")
+            if part == "data/manifest.yaml":
+                self.assertIn("data/manifest.yaml: it is a link", shown.stdout)
+            shutil.rmtree(copy)
+            shutil.rmtree(self.scratch / "moved", ignore_errors=True)
+
     def test_closed(self):
         for args in [["--help"], ["run", "--help"], ["list"], ["show", self.archive]]:
             done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", program.ASSAY, *map(str, args)], text=True,

@@ -189,8 +189,11 @@ class Whole(Campaign):
 class Phases(Campaign):
     """One campaign, interrupted by each signal in each phase of a trial, and resumed each time."""
 
-    def is_new(self, _):
-        return any(p.name.startswith(".assay-new.") for p in self.scratch.iterdir())
+    def is_planning(self, process):
+        """It holds network namespaces to see what this host can do, and there is no archive yet."""
+        own = os.readlink(f"/proc/{process.pid}/ns/net")
+        links = [os.readlink(fd) for fd in pathlib.Path(f"/proc/{process.pid}/fd").iterdir()]
+        return any(link.startswith("net:[") and link != own for link in links) and not self.trials()
 
     def is_setting_up(self, process):
         return self.partial() is not None and self.child(process, "load") is None
@@ -210,7 +213,8 @@ class Phases(Campaign):
         return any('"finished"' in path.read_text() for path in self.scratch.glob("tiny-*/data/journal.jsonl"))
 
     def partial(self):
-        return next(self.scratch.glob("tiny-*/data/trials/.*.partial"), None)
+        """The folder of a trial that runs; not one that an interrupted run left."""
+        return next((p for p in self.scratch.glob("tiny-*/data/trials/.*.partial") if p.stat().st_ctime_ns > self.began), None)
 
     def wait_for(self, condition, process):
         """Until it holds; False where the process ended before it was seen."""
@@ -231,12 +235,13 @@ class Phases(Campaign):
     def interrupt(self, condition, number):
         """Start or go on, and send the signal when the condition holds."""
         kept = self.trials()
+        self.began = time.time_ns()
         process = self.start(*(["--resume", self.archive()] if kept else [TINY, "-o", self.scratch]))
         self.assertTrue(self.wait_for(condition, process), condition.__name__)
         process.send_signal(number)
         _, errors = process.communicate(timeout=20)
         where = f"{condition.__name__}, {signal.Signals(number).name}: {errors}"
-        if number == signal.SIGKILL:
+        if number == signal.SIGKILL or (process.returncode == -number and not self.trials()):  # nothing is begun yet
             self.assertEqual(process.returncode, -number, where)
         else:
             self.assertEqual(process.returncode, 1, where)
@@ -248,15 +253,17 @@ class Phases(Campaign):
 
     def test_each_signal_in_each_phase(self):
         signals = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
+        remains = self.scratch / ".assay-new.tiny-20000101T000000Z"  # as of a run that was killed while it made its archive
+        (remains / "data").mkdir(parents=True)
         for number in signals:
-            self.interrupt(self.is_new, number)
-            for remains in self.scratch.iterdir():
-                if not remains.name.startswith("."):
-                    shutil.rmtree(remains)  # it had got further by the time the signal came
+            self.interrupt(self.is_planning, number)
+            for archive in self.scratch.glob("tiny-*"):
+                shutil.rmtree(archive)  # it had got further by the time the signal came
         for condition in [self.is_setting_up, self.is_preparing, self.is_measuring, self.is_collecting]:
             for number in signals:
                 self.interrupt(condition, number)
-        self.assertFalse(self.is_new(None), "a later run removes what was begun")
+        self.assertFalse(remains.exists())
+        self.began = time.time_ns()
         process = self.start("--resume", self.archive())
         if self.wait_for(self.is_finishing, process):
             process.kill()
@@ -355,8 +362,8 @@ class Input(Campaign):
             ("large", b"assay: 1\n" + b"# more\n" * 1500000, "more than the 1048576 bytes"),
             ("nested", b"assay: " + b"[" * 100000, "nested deeper than 32 levels"),
             ("bomb", bomb, "bomb.yaml:1:4: an anchor"),
-            ("latin-1", b"assay: 1\ntitle: caf\xe9\n", "latin-1.yaml:2:11: not UTF-8"),
-            ("utf-16", "assay: 1\n".encode("utf-16"), "utf-16.yaml:1:1: not UTF-8"),
+            ("latin-1", b"assay: 1\ntitle: caf\xe9\n", "latin-1.yaml:2:11: byte 0xE9 is not UTF-8"),
+            ("utf-16", "assay: 1\n".encode("utf-16"), "utf-16.yaml:1:1: byte 0xFF is not UTF-8"),
             ("binary", bytes(range(256)), "binary.yaml:1:1: "),
             ("empty", b"", "empty.yaml:1:1: "),
         ]:
@@ -377,7 +384,7 @@ class Input(Campaign):
         text = TINY.read_text()
         for old, new, message in [
             ("rounds: 6", "round: 6", "did you mean"),
-            ("rate: 100mbit", "rate: 100Mb", "expected a rate such as"),
+            ("rate: 100mbit", "rate: 100Mb", '"100Mb" is not a rate such as'),
             ("guarantee: 20mbit, ceiling: 20mbit", "guarantee: 21mbit, ceiling: 21mbit", "more than the uplink's rate"),
             ("vlan: 20", "vlan: 10", "VLAN 10 is already that of slice safety"),
             ("from: left", "from: lift", "there is no zone named lift"),
@@ -458,6 +465,45 @@ class Rights(Campaign):
         self.assertEqual(done.returncode, 0, done.stderr)
         done = self.without_bpf("doctor")
         self.assertRegex(done.stdout, r"\n  bpf +no ")
+
+    def within(self, controller, file, limit):
+        """What becomes of a campaign in a control group of version 1 with that limit."""
+        group = pathlib.Path("/sys/fs/cgroup") / controller / f"assay-e2e-{os.getpid()}"
+        program.need(f"cgroup-{controller}", os.access(group.parent / "cgroup.procs", os.W_OK))
+        group.mkdir()
+        try:
+            (group / file).write_text(str(limit))
+            return program.run("run", TINY, "-o", self.scratch, before=[
+                "sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"])
+        finally:
+            self.leave(group)
+
+    def leave(self, group):
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            try:
+                return group.rmdir()
+            except OSError:  # what the kill ended is not gone yet
+                continue
+        return self.fail(f"{group} is not empty")
+
+    def test_too_few_processes(self):
+        """Trials that cannot start their processes are invalid and say why; the campaign ends and its archive verifies."""
+        done = self.within("pids", "pids.max", 2)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"INVALID: [^\n]*Resource temporarily unavailable")
+        self.assertIn("0 of 6 rounds", done.stdout)
+        self.assertEqual(program.run("verify", self.archive()).returncode, 0)
+
+    def test_too_little_memory(self):
+        """Killed by the kernel in the middle: what was finished is kept, and it can go on."""
+        done = self.within("memory", "memory.limit_in_bytes", 4 << 20)
+        self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
+        process = self.start("--resume", self.archive())
+        self.wait_for_trials(process, 1)
+        process.terminate()
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 1)
 
     def test_missing_processor_is_named(self):
         done = program.run("run", TINY, "-o", self.scratch, "--set", "workload.cpu=1000")
