@@ -207,6 +207,16 @@ static void add_cell(const json_t *cell, const json_t *verdict, const char *want
                 add_row(cell, wanted ? wanted : pick_series(all), true, table);
 }
 
+/* Whether a quantile of the table, in its fourth to ninth column, has no value in some round: then nothing is said of
+ * it. */
+static bool has_dash(const struct table *table)
+{
+        for (size_t i = 0; i < table->n; i++)
+                if (i % table->n_columns > 2 && i % table->n_columns < 9 && streq(table->fields[i], "-"))
+                        return true;
+        return false;
+}
+
 static void add_cells(struct text *out, const json_t *summary, const json_t *verdict, const char *wanted)
 {
         static const char *const head[] = {"cell", "series", "rounds", "p50",  "", "p95",
@@ -224,6 +234,10 @@ static void add_cells(struct text *out, const json_t *summary, const json_t *ver
         }
         text_add(out, "Median over rounds, with one-sided 95% bounds of it; what was lost in all valid trials\n");
         table_render(&table, 2, out);
+        if (has_dash(&table))
+                text_add(out,
+                         "  A dash: the trials have too few values to say (5 are needed for p50, 59 for p95, 299 for "
+                         "p99).\n");
 }
 
 static void add_lateness(struct table *table, const json_t *cell, const char *quantile)

@@ -69,6 +69,7 @@ static void test_all_of_it(void **state)
         expect(&out, "clusters  17x 32.6 ms, 13x 74.9 ms"); /* and no median */
         expect(&out, "lost  [99.0 us, lost]");
         expect(&out, "12 of 240000  at most 0.0081%");
+        expect(&out, "\n  A dash: ");
         expect(&out, "600.0 mbit  599.9 mbit  478.0 mbit     1234");
         expect(&out, "4.10 us   73.0 us       3          1");
         expect(&out, "8 of 8 rounds count\n");

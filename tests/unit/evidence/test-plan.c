@@ -306,6 +306,40 @@ static void test_json_refused(void **state)
         assert_string_equal(err.text, "plan.json: \"skipped\" names c/idle, which is no cell");
 }
 
+/* Every trial is found by its name, and nothing by another one. */
+static void test_find(void **state)
+{
+        static const char *const others[] = {"",
+                                             "0001",
+                                             "0000-tree-idle-r1",
+                                             "9999-tree-idle-r1",
+                                             "0001-tree-idle-r99",
+                                             "1-tree-idle-r1",
+                                             "18446744073709551617-tree-idle-r1",
+                                             "x"};
+        _cleanup_manifest_ struct manifest *m = load(EXP_001, NULL);
+        _cleanup_plan_ struct plan *plan = make(m, NULL, NULL, 0);
+        struct plan_trial found;
+
+        for (size_t i = 0; i < plan->n_trials; i++) {
+                assert_int_equal(plan_find(plan, plan->trials[i].name, &found, NULL), 1);
+                assert_memory_equal(&found, &plan->trials[i], sizeof(found));
+        }
+        for (uint32_t extra = 1; extra <= plan_extra_rounds_max(plan); extra++) {
+                _cleanup_free_ struct plan_trial *trials = NULL;
+                size_t n;
+
+                assert_int_equal(plan_round(plan, extra, &trials, &n, NULL), 0);
+                for (size_t i = 0; i < n; i++) {
+                        assert_int_equal(plan_find(plan, trials[i].name, &found, NULL), 1);
+                        assert_memory_equal(&found, &trials[i], sizeof(found));
+                }
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+                if (plan_find(plan, others[i], &found, NULL) != 0)
+                        fail_msg("\"%s\" was found", others[i]);
+}
+
 static int endless(const struct node *config, struct trial_estimate *ret, struct err *err)
 {
         *ret = (struct trial_estimate){.duration_ns = INT64_MAX / 100};
@@ -372,13 +406,21 @@ static void test_memory_runs_out(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_order),        cmocka_unit_test(test_rounds),
-                cmocka_unit_test(test_expected),     cmocka_unit_test(test_campaigns),
-                cmocka_unit_test(test_warmup),       cmocka_unit_test(test_streams),
-                cmocka_unit_test(test_extra_rounds), cmocka_unit_test(test_extra_rounds_max),
-                cmocka_unit_test(test_skipped),      cmocka_unit_test(test_made_again),
-                cmocka_unit_test(test_json),         cmocka_unit_test(test_json_refused),
-                cmocka_unit_test(test_too_long),     cmocka_unit_test(test_memory_runs_out),
+                cmocka_unit_test(test_order),
+                cmocka_unit_test(test_rounds),
+                cmocka_unit_test(test_expected),
+                cmocka_unit_test(test_campaigns),
+                cmocka_unit_test(test_warmup),
+                cmocka_unit_test(test_streams),
+                cmocka_unit_test(test_extra_rounds),
+                cmocka_unit_test(test_extra_rounds_max),
+                cmocka_unit_test(test_skipped),
+                cmocka_unit_test(test_made_again),
+                cmocka_unit_test(test_json),
+                cmocka_unit_test(test_json_refused),
+                cmocka_unit_test(test_find),
+                cmocka_unit_test(test_too_long),
+                cmocka_unit_test(test_memory_runs_out),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
