@@ -136,13 +136,18 @@ const char *certificate_part_name(enum certificate_part part)
         return part < CERTIFICATE_PARTS ? names[part] : "unknown";
 }
 
+static int digest_failed(struct err *err)
+{
+        return err_set(err, ERR_ENVIRONMENT, EIO, "libcrypto cannot compute SHA-256; is it installed?");
+}
+
 int certificate_digests(const struct program *program, const struct verifier_options *options,
                         uint8_t ret[CERTIFICATE_PARTS][CERTIFICATE_DIGEST], struct err *err)
 {
         struct hash hash = {.md = EVP_MD_CTX_new()};
 
         if (!hash.md)
-                return err_set_nomem(err);
+                return digest_failed(err);
         for (unsigned part = 0; part < CERTIFICATE_PARTS; part++) {
                 if (!EVP_DigestInit_ex(hash.md, EVP_sha256(), NULL))
                         hash.failed = true;
@@ -160,7 +165,7 @@ int certificate_digests(const struct program *program, const struct verifier_opt
                         hash.failed = true;
         }
         EVP_MD_CTX_free(hash.md);
-        return hash.failed ? err_set_nomem(err) : 0;
+        return hash.failed ? digest_failed(err) : 0;
 }
 
 int certificate_compare_chains(const struct verifier_context *a, const struct verifier_context *b)

@@ -18,7 +18,8 @@ struct digest_stream {
 
 static int digest_failed(struct err *err)
 {
-        return err_set(err, ERR_ENVIRONMENT, EIO, "libcrypto cannot compute SHA-256; is its default provider loaded?");
+        return err_set(err, ERR_ENVIRONMENT, EIO,
+                       "libcrypto cannot compute SHA-256; is it installed, with its default provider?");
 }
 
 int digest_stream_new(struct digest_stream **ret, struct err *err)
@@ -29,7 +30,7 @@ int digest_stream_new(struct digest_stream **ret, struct err *err)
                 return err_set_nomem(err);
         stream->context = EVP_MD_CTX_new();
         if (!stream->context)
-                return err_set_nomem(err);
+                return digest_failed(err);
         if (EVP_DigestInit_ex(stream->context, EVP_sha256(), NULL) != 1)
                 return digest_failed(err);
         *ret = TAKE_PTR(stream);

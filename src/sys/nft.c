@@ -16,7 +16,7 @@ static int connect_here(void *userdata, struct err *err)
 
         nft->ctx = nft_ctx_new(NFT_CTX_DEFAULT);
         if (!nft->ctx || nft_ctx_buffer_output(nft->ctx) != 0 || nft_ctx_buffer_error(nft->ctx) != 0)
-                return err_set_nomem(err);
+                return err_set(err, ERR_ENVIRONMENT, EIO, "libnftables cannot be used; is it installed?");
         return 0;
 }
 

@@ -20,7 +20,7 @@ struct capture {
 static int start(void *userdata, struct err *err)
 {
         struct capture *c = userdata;
-        char why[PCAP_ERRBUF_SIZE];
+        char why[PCAP_ERRBUF_SIZE] = "is libpcap installed?";
         int r;
 
         c->pcap = pcap_create(c->device, why);
