@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "sys/ip.h"
 #include "sys/netns.h"
 
 struct bundle;
@@ -42,6 +43,10 @@ struct sandbox {
         bool is_rootless;   /* N belongs to a user namespace of ours: BPF, links to the host: not possible */
         pid_t init;         /* of the command's PID namespace, as a number of the supervisor's; 0 before it exists */
         void *state;        /* the enforcer's own */
+        /* Set by up(), where there is expose(): an address of this host to which the command's packets would come if
+         * they were let through; family 0: there is none. */
+        struct ip_prefix control;
+
         /* Who looks on where the command asks for a target (attempt.h); NULL: nobody. */
         void (*attempted)(const struct target *target, pid_t pid, void *userdata);
         void *attempted_userdata;
@@ -81,6 +86,12 @@ struct enforcer_ops {
 
         /* Lets the addresses of allowed names in, before the answer leaves. NULL: nothing to do. */
         int (*admit)(struct sandbox *sandbox, const struct pin *pins, size_t n, struct err *err);
+
+        /* Lets TCP and UDP to a port of one of sandbox->controls through, or no longer: for the time of the proof,
+         * where it has to arrive, as the positive control and to order the checks. NULL: nothing gets through, whatever
+         * it is. */
+        int (*expose)(struct sandbox *sandbox, const struct ip_prefix *address, uint16_t port, bool is_open,
+                      struct err *err);
 
         /* Counters and attempts into the bundle, where there is one. NULL: nothing. */
         int (*observe)(struct sandbox *sandbox, struct bundle *bundle, struct err *err);

@@ -9,7 +9,8 @@ struct run;
  */
 
 /* What the lines about positive controls begin with. */
-#define PROOF_CONTROL "control from outside to "
+#define PROOF_CONTROL "control "
+#define PROOF_MARKER  PROOF_CONTROL "from inside"
 
 /* proof_cache_get - whether there is one for a run like this; its attempts go into the run's bundle */
 bool proof_cache_get(const struct run *run);

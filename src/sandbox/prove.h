@@ -10,8 +10,9 @@ struct message;
 struct run;
 
 /* The proof, before the command runs, that its sandbox is closed: a process under the very same restrictions tries each
- * way out (way.h), one after the other, while the supervisor listens outside. What is tried after a message of the
- * prober has arrived comes after it, so nothing has to be waited for.
+ * way out (way.h), one after the other, while the supervisor listens outside. Where the enforcer lets anything through
+ * at all, each attempt is followed by a datagram that it has to let through, on the same way: when that arrives, what
+ * came before would have arrived, too; so nothing waits for a time-out. That datagram is the positive control as well.
  *
  * A proof that was given is kept, by the digest of what it depends on (the program, the filter, the policy, how it was
  * asked for, the kernel and its boot), in $XDG_RUNTIME_DIR/assay or, where that is not set, /run/assay: neither is
@@ -20,17 +21,16 @@ struct run;
 struct prover;
 
 /* prover_start - begin, when init is ready; then prover_hear() goes on with each answer
- * @ret: prover_free() releases it
+ * @proven: called once, when all is proven; may be before this returns, where a kept proof will do
+ * @ret:    prover_free() releases it
  *
- * Return: 1 where a kept proof will do and nothing is to be tried; 0; a negative errno.
+ * What goes wrong after this has returned ends the loop, with its reason in run->err: -EPERM, kind environment, where
+ * something gets out. Return: 0 or a negative errno.
  */
-int prover_start(struct run *run, struct prover **ret, struct err *err);
+int prover_start(struct run *run, int (*proven)(struct run *run), struct prover **ret);
 
-/* prover_hear - take the answer to the last attempt, and ask for the next
- *
- * Return: 0; 1 when all is proven; -EPERM, kind environment, where something gets out; another negative errno.
- */
-int prover_hear(struct prover *prover, const struct message *answer, struct err *err);
+/* prover_hear - take the answer to the last attempt. Return: 0; a negative errno as above. */
+int prover_hear(struct prover *prover, const struct message *answer);
 
 void prover_free(struct prover *prover);
 

@@ -36,7 +36,7 @@ enum message_kind {
         MESSAGE_UNSTARTED,    /* from init: exec failed with @value */
         MESSAGE_STOPPED,      /* from init: the command was stopped by signal @value */
         MESSAGE_ENDED,        /* from init: @value as wait() gives it */
-        MESSAGE_TRY,          /* to the prober: way number @value, to @to and @port */
+        MESSAGE_TRY,          /* to the prober: way number @value, to @to and @port; then a datagram to @marker */
         MESSAGE_PROVEN,       /* to the prober: that was all */
         MESSAGE_GO,           /* to init: start the command */
         MESSAGE_SIGNAL,       /* to init: for the command */
@@ -46,8 +46,8 @@ enum message_kind {
 struct message {
         enum message_kind kind;
         int value;
-        struct ip_prefix to;
-        uint16_t port;
+        struct ip_prefix to, marker;
+        uint16_t port, marker_port; /* @marker_port 0: there is none */
         struct err err;
 };
 
@@ -70,6 +70,7 @@ struct run {
 
         enum { RUN_STARTS, RUN_RUNS, RUN_DRAINS } phase;
         bool has_ended;
+        bool knows_stop; /* that the command has stopped is no news, but the answer to a signal */
         bool is_cut;         /* the user does not want to see the rest of the output */
         int wait_status;     /* as wait() gives it; -1: the command was not run */
         int status;          /* once it has ended: for the shell */

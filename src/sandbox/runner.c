@@ -61,8 +61,10 @@ static int on_signal(int signal, void *userdata)
                 stdio_resize(&run->stdio);
         } else if (signal == SIGTSTP) {
                 tell_init(run, MESSAGE_SIGNAL_GROUP, SIGSTOP);
-                if (!run->stdio.wants_terminal) /* else the command says when it has stopped */
+                if (!run->stdio.wants_terminal) { /* else it stops when the command has */
+                        run->knows_stop = true;
                         stop_self(run);
+                }
         } else if (run->phase == RUN_STARTS && signal != SIGCONT) {
                 end_with(run, SANDBOX_EXIT_SIGNAL + signal);
         } else if (run->phase == RUN_DRAINS) {
@@ -118,20 +120,17 @@ static int start_command(struct run *run)
 
 static int prove(struct run *run)
 {
-        int r;
-
         if (run->sandbox.enforcer->strength != STRENGTH_ENFORCED)
                 return start_command(run);
         run->sandbox.is_proving = true;
-        r = prover_start(run, &run->prover, run->err);
-        return r == 1 ? start_command(run) : r;
+        return prover_start(run, start_command, &run->prover);
 }
 
 static int go_on_proving(struct run *run, const struct message *answer)
 {
-        int r = run->prover ? prover_hear(run->prover, answer, run->err) : -EPROTO;
-
-        return r == 1 ? start_command(run) : r;
+        if (!run->prover)
+                return err_set(run->err, ERR_BUG, EPROTO, "there is an answer without a prober");
+        return prover_hear(run->prover, answer);
 }
 
 static int hear(struct run *run, const struct message *m, int fd)
@@ -152,7 +151,9 @@ static int hear(struct run *run, const struct message *m, int fd)
         case MESSAGE_UNSTARTED:
                 return cannot_start(run, m->value);
         case MESSAGE_STOPPED:
-                stop_self(run);
+                if (!run->knows_stop)
+                        stop_self(run);
+                run->knows_stop = false;
                 return 0;
         case MESSAGE_ENDED:
                 run->wait_status = m->value;

@@ -52,6 +52,53 @@ static void an_empty_namespace_is_found_closed(void **state)
         assert_int_equal(r, 42);
 }
 
+/* An address of the host that the command reaches only if it is in the host's network. */
+static int sets_control(struct sandbox *sandbox, struct err *err)
+{
+        return ip_prefix_parse("127.0.0.1", &sandbox->control);
+}
+
+static int n_exposed;
+
+static int exposes(struct sandbox *sandbox, const struct ip_prefix *address, uint16_t port, bool is_open,
+                   struct err *err)
+{
+        assert_int_not_equal(port, 0);
+        n_exposed += is_open;
+        return 0;
+}
+
+static void what_is_let_out_has_to_arrive(void **state)
+{
+        const struct enforcer_ops mute = {.name = "mute",
+                                          .strength = STRENGTH_ENFORCED,
+                                          .able = always_able,
+                                          .up = sets_control,
+                                          .expose = exposes};
+        char *const argv[] = {(char *)"true", NULL};
+        struct err err = {0};
+
+        assert_int_equal(run(&mute, argv, &err), -ETIMEDOUT);
+        assert_non_null(strstr(err.text, "the enforcer mute has to let out does not arrive"));
+        assert_int_equal(n_exposed, 1);
+}
+
+/* With a marker that arrives, what arrives before it is still found. */
+static void an_opening_is_found_with_a_marker_too(void **state)
+{
+        const struct enforcer_ops open = {.name = "open",
+                                          .strength = STRENGTH_ENFORCED,
+                                          .shares_network = true,
+                                          .able = always_able,
+                                          .up = sets_control,
+                                          .expose = exposes};
+        char *const argv[] = {(char *)"true", NULL};
+        struct err err = {0};
+
+        assert_int_equal(run(&open, argv, &err), -EPERM);
+        assert_non_null(strstr(err.text, "gets out"));
+}
+
 static int fails_inside(struct sandbox *sandbox, struct err *err)
 {
         return err_set(err, ERR_ENVIRONMENT, ENODEV, "there is no way in");
@@ -94,6 +141,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_hosts_network_is_found_open),
                 cmocka_unit_test(an_empty_namespace_is_found_closed),
+                cmocka_unit_test(what_is_let_out_has_to_arrive),
+                cmocka_unit_test(an_opening_is_found_with_a_marker_too),
                 cmocka_unit_test(a_failure_of_the_enforcer_ends_the_run_and_it_is_taken_down),
         };
         struct stat st;
