@@ -70,7 +70,7 @@ struct run {
 
         enum { RUN_STARTS, RUN_RUNS, RUN_DRAINS } phase;
         bool has_ended;
-        bool knows_stop; /* that the command has stopped is no news, but the answer to a signal */
+        bool knows_stop;     /* that the command has stopped is no news, but the answer to a signal */
         bool is_cut;         /* the user does not want to see the rest of the output */
         int wait_status;     /* as wait() gives it; -1: the command was not run */
         int status;          /* once it has ended: for the shell */
