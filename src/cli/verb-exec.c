@@ -24,7 +24,7 @@ static const struct option options[] = {
         {"policy", 'p', OPTION_STRINGS, offsetof(struct exec_options, policy), "FILE",
          .help = "what may be reached; several only narrow each other; without one, nothing"},
         {"enforce", 'e', OPTION_STRING, offsetof(struct exec_options, enforce), "ENFORCER", "auto",
-         .help = "how: auto, deny-all, none"},
+         .help = "how: auto, deny-all, wall, proxy, none"},
         {"user", 'u', OPTION_STRING, offsetof(struct exec_options, user), "USER",
          .help = "run the command as this user (root only)"},
         {"nested", 0, OPTION_FLAG, offsetof(struct exec_options, nested),

@@ -9,9 +9,7 @@
  * do not see every socket and whose links go with a descriptor; and a broker that is asked about each connect(), which
  * costs twice the time of a small request. */
 const struct enforcer_ops *const enforcers[] = {
-        &enforcer_deny_all,
-        &enforcer_none,
-        NULL,
+        &enforcer_deny_all, &enforcer_wall, &enforcer_proxy, &enforcer_none, NULL,
 };
 
 const struct enforcer_ops *enforcer_find(const char *name)

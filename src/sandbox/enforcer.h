@@ -104,6 +104,8 @@ struct enforcer_ops {
 extern const struct enforcer_ops *const enforcers[];
 
 extern const struct enforcer_ops enforcer_deny_all; /* for a policy that allows nothing: loopback only */
+extern const struct enforcer_ops enforcer_wall;     /* the kernel's own way, between rules at both ends of a link */
+extern const struct enforcer_ops enforcer_proxy;    /* the supervisor moves the bytes, and needs no right */
 extern const struct enforcer_ops enforcer_none;     /* unenforced */
 
 /* enforcer_find - the one of that name, or NULL */

@@ -252,7 +252,8 @@ int ip_route_add(struct netlink *nl, int index, const struct ip_prefix *destinat
         return add_route(nl, index, destination, gateway, source, &kind, err);
 }
 
-int ip_route_add_local(struct netlink *nl, int index, const struct ip_prefix *destination, struct err *err)
+int ip_route_add_local(struct netlink *nl, int index, const struct ip_prefix *destination,
+                       const struct ip_prefix *source, struct err *err)
 {
         const struct route_kind kind = {
                 .type = RTN_LOCAL,
@@ -260,7 +261,7 @@ int ip_route_add_local(struct netlink *nl, int index, const struct ip_prefix *de
                 .table = RT_TABLE_LOCAL,
         };
 
-        return add_route(nl, index, destination, NULL, NULL, &kind, err);
+        return add_route(nl, index, destination, NULL, source, &kind, err);
 }
 
 int ip_route_prohibit(struct netlink *nl, const struct ip_prefix *destination, struct err *err)

@@ -67,10 +67,12 @@ int ip_route_add(struct netlink *nl, int index, const struct ip_prefix *destinat
 
 /* ip_route_add_local - take packets to any address of @destination in, on link @index (usually lo), as if it were an
  * address of this host's; with length 0: to every address there is
+ * @source: the address that this host then uses as its own; NULL: each destination's
  *
  * Return: as ip_route_add().
  */
-int ip_route_add_local(struct netlink *nl, int index, const struct ip_prefix *destination, struct err *err);
+int ip_route_add_local(struct netlink *nl, int index, const struct ip_prefix *destination,
+                       const struct ip_prefix *source, struct err *err);
 
 /* ip_route_prohibit - refuse whatever is sent to @destination with EACCES. Return: as ip_route_add(). */
 int ip_route_prohibit(struct netlink *nl, const struct ip_prefix *destination, struct err *err);

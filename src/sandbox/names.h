@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "base/cleanup.h"
+#include "sandbox/enforcer.h"
+#include "sandbox/pins.h"
+
+/* The names of a run: a resolver at 127.0.0.1 and ::1 of the command's network namespace, whose answers are pinned and
+ * admitted by the enforcer before they leave. */
+struct names;
+
+/* names_open - make what belongs to N: the sockets that are asked; to be called inside N
+ * @ret: names_free() releases it
+ */
+int names_open(struct sandbox *sandbox, struct names **ret, struct err *err);
+
+/* names_serve - answer, in the supervisor's loop and from the host's network namespace */
+int names_serve(struct names *names, struct err *err);
+
+/* names_pins - which names an address was given for; borrowed */
+const struct pins *names_pins(const struct names *names);
+
+void names_free(struct names *names);
+
+DEFINE_CLEANUP(struct names *, names_free)
+#define _cleanup_names_ _cleanup_(names_free_cleanup)

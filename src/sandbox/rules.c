@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/rules.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+
+#define ANY_PORT_FIRST 1 /* "every port" begins here or at 0 */
+
+static const char *const families[] = {"ip", "ip6"};
+static const char *const address_types[] = {"ipv4_addr", "ipv6_addr"};
+static const char *const protocols[] = {"ip protocol", "ip6 nexthdr"};
+static const char version_digits[] = "46";
+
+/* Only such packets are looked up: their ports are where the sets' keys are read, and are what their receiver will take
+ * for them. Those with options of IPv4, fragments, and extension headers of IPv6, which fail to match, are not. */
+static const char *const clear[] = {"ip hdrlength 5 ip frag-off & 0x3fff == 0 ", ""};
+
+/* An exact set costs less to look up, and is all that most policies need. */
+enum set { SET_EXACT, SET_PIN, SET_PIN_ANY, SET_PIN_RANGE, SET_RANGE, N_SETS };
+
+static const struct {
+        const char *name, *flags;
+        bool has_port, is_pinned;
+} sets[N_SETS] = {
+        [SET_EXACT] = {"exact", "", true, false},
+        [SET_PIN] = {"pin", "flags timeout;", true, true},
+        [SET_PIN_ANY] = {"pin-any", "flags timeout;", false, true},
+        [SET_PIN_RANGE] = {"pin-range", "flags interval,timeout;", true, true},
+        [SET_RANGE] = {"range", "flags interval;", true, false},
+};
+
+static size_t family_index(int family)
+{
+        return family == AF_INET ? 0 : 1;
+}
+
+/* Names are not asked where we cannot see them: @ports without that one. Return: how many ranges that makes. */
+static size_t without_dns_tls(const struct port_range *ports, struct port_range ret[static 2])
+{
+        size_t n = 0;
+
+        if (ports->first < RULES_DNS_TLS_PORT)
+                ret[n++] = (struct port_range){ports->first, MIN(ports->last, (uint16_t)(RULES_DNS_TLS_PORT - 1))};
+        if (ports->last > RULES_DNS_TLS_PORT)
+                ret[n++] = (struct port_range){MAX(ports->first, (uint16_t)(RULES_DNS_TLS_PORT + 1)), ports->last};
+        return n;
+}
+
+static bool is_exact(const struct policy_range *range, const struct port_range *ports)
+{
+        return ports->first == ports->last && memcmp(range->first, range->last, range->family == AF_INET ? 4 : 16) == 0;
+}
+
+/* Calls @fn for each element of a family that SET_EXACT or SET_RANGE has. Return: how many these are. */
+static size_t each_element(const struct rules *rules, enum set set, int family,
+                           void (*fn)(const struct policy_range *range, const struct port_range *ports, size_t i,
+                                      struct text *out),
+                           struct text *out)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < rules->n_ranges; i++) {
+                const struct policy_range *range = &rules->ranges[i];
+                struct port_range ports[2];
+                size_t n = without_dns_tls(&range->ports, ports);
+
+                if (range->family != family || (range->is_pending && rules->proxy_port == 0))
+                        continue;
+                for (size_t j = 0; j < n; j++)
+                        if (is_exact(range, &ports[j]) == (set == SET_EXACT)) {
+                                if (fn)
+                                        fn(range, &ports[j], count, out);
+                                count++;
+                        }
+        }
+        return count;
+}
+
+static void add_element_of(const struct policy_range *range, const struct port_range *ports, size_t i, struct text *out)
+{
+        char first[INET6_ADDRSTRLEN], last[INET6_ADDRSTRLEN];
+        const char *protocol = transport_names[range->transport];
+
+        inet_ntop(range->family, range->first, first, sizeof(first));
+        inet_ntop(range->family, range->last, last, sizeof(last));
+        text_add(out, i == 0 ? " elements = { " : ", ");
+        if (is_exact(range, ports))
+                text_addf(out, "%s . %s . %u", first, protocol, ports->first);
+        else
+                text_addf(out, "%s-%s . %s . %u-%u", first, last, protocol, ports->first, ports->last);
+}
+
+static bool has_set(const struct rules *rules, enum set set, int family)
+{
+        return sets[set].is_pinned ? rules->has_names : each_element(rules, set, family, NULL, NULL) > 0;
+}
+
+static void add_sets(const struct rules *rules, const char *counter, struct text *out)
+{
+        static const int numbers[] = {AF_INET, AF_INET6};
+
+        for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+                for (enum set set = 0; set < N_SETS; set++) {
+                        if (!has_set(rules, set, numbers[i]))
+                                continue;
+                        text_addf(out, "set %s%c { type %s . inet_proto%s; %s%s", sets[set].name, version_digits[i],
+                                  address_types[i], sets[set].has_port ? " . inet_service" : "", sets[set].flags,
+                                  counter);
+                        if (!sets[set].is_pinned && each_element(rules, set, numbers[i], add_element_of, out) > 0)
+                                text_add(out, " }");
+                        text_add(out, " }\n");
+                }
+}
+
+/* Accept what a set holds, by the far end: "d"estination of what leaves, "s"ource of what enters. */
+static void add_accepts(const struct rules *rules, char end, const char *accept, struct text *out)
+{
+        static const int numbers[] = {AF_INET, AF_INET6};
+
+        for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+                for (enum set set = 0; set < N_SETS; set++) {
+                        if (!has_set(rules, set, numbers[i]))
+                                continue;
+                        text_addf(out, "%s%s %caddr . %s", clear[i], families[i], end, protocols[i]);
+                        if (sets[set].has_port)
+                                text_addf(out, " . th %cport @%s%c %s\n", end, sets[set].name, version_digits[i],
+                                          accept);
+                        else
+                                text_addf(out, " @%s%c th %cport != %d %s\n", sets[set].name, version_digits[i], end,
+                                          RULES_DNS_TLS_PORT, accept);
+                }
+}
+
+/* What a set lets through is then counted against the limits, so that nothing else uses them up. */
+static const char *add_limits(const struct rules *rules, struct text *out)
+{
+        if (rules->total.bytes == 0 && rules->total.rate_bps == 0)
+                return "accept";
+        if (rules->total.bytes > 0)
+                text_addf(out, "quota all-bytes { over %" PRIu64 " bytes; }\n", rules->total.bytes);
+        if (rules->total.rate_bps > 0)
+                text_addf(out, "limit all-rate { rate over %" PRIu64 " bytes/second; }\n",
+                          MAX(rules->total.rate_bps / 8, (uint64_t)1));
+        text_add(out, "chain within-limits {\n");
+        if (rules->total.bytes > 0)
+                text_add(out, "quota name all-bytes jump refuse\n");
+        if (rules->total.rate_bps > 0)
+                text_add(out, "limit name all-rate drop\n");
+        text_add(out, "accept\n}\n");
+        return "goto within-limits";
+}
+
+/* Names are asked at port 53, of whatever server the program believes in. Only this is tracked as connections, since
+ * the answer has to come from the server that was asked. */
+static void add_resolver(struct text *out)
+{
+        static const char *const hooks[] = {"output", "prerouting"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
+                text_addf(out,
+                          "chain untracked-%s { type filter hook %s priority raw;\n"
+                          "meta l4proto { tcp, udp } th dport %d accept\nmeta l4proto { tcp, udp } th sport %d accept\n"
+                          "notrack\n}\n",
+                          hooks[i], hooks[i], RULES_DNS_PORT, RULES_DNS_PORT);
+        text_addf(out,
+                  "chain names { type nat hook output priority -100;\n"
+                  "ip daddr != 127.0.0.0/8 meta l4proto { tcp, udp } th dport %d redirect to :%d\n"
+                  "ip6 daddr != ::1 meta l4proto { tcp, udp } th dport %d redirect to :%d\n}\n",
+                  RULES_DNS_PORT, RULES_DNS_PORT, RULES_DNS_PORT, RULES_DNS_PORT);
+}
+
+/* N's own addresses, to which whatever is for others in it belongs: every address is one of loopback's where a proxy
+ * is. */
+static const char own_v4[] = "ip daddr { 127.0.0.0/8, " RULES_OWN_V4 " }",
+                  own_v6[] = "ip6 daddr { ::1, " RULES_OWN_V6 " }";
+static const char not_own_v4[] = "ip daddr != { 127.0.0.0/8, " RULES_OWN_V4 " }",
+                  not_own_v6[] = "ip6 daddr != { ::1, " RULES_OWN_V6 " }";
+
+/* What the kernel itself says (ICMP, IGMP, neighbour discovery) stays here without a word: the command has no socket
+ * that could send it. */
+static void add_inner_out(const struct rules *rules, const char *accept, struct text *out)
+{
+        text_add(out, "chain out { type filter hook output priority filter; policy drop;\n");
+        add_accepts(rules, 'd', accept, out);
+        if (rules->proxy_port == 0)
+                text_add(out, "oifname lo accept\n");
+        text_addf(out, "%s accept\n%s accept\n", own_v4, own_v6);
+        text_add(out, "meta l4proto { icmp, ipv6-icmp, igmp } drop\njump refuse\n}\n");
+}
+
+/* What was let out comes back in over loopback, for the listener. */
+static void add_proxy(const struct rules *rules, struct text *out)
+{
+        unsigned port = rules->proxy_port;
+
+        text_add(out, "chain to-proxy { type filter hook prerouting priority mangle;\n");
+        for (size_t i = 0; i < rules->localhost.n; i++) {
+                const struct port_range *ports = &rules->localhost.ranges[i];
+
+                text_addf(out, "ip daddr 127.0.0.1 tcp dport %u-%u tproxy ip to :%u accept\n", ports->first,
+                          ports->last, port);
+        }
+        text_addf(out, "%s meta l4proto { tcp, udp } tproxy ip to :%u accept\n", not_own_v4, port);
+        text_addf(out, "%s meta l4proto { tcp, udp } tproxy ip6 to :%u accept\n}\n", not_own_v6, port);
+}
+
+/* Errors of the path are let in, as a few a second: the kernel takes them only where they belong to a socket. */
+static void add_inner_in(const struct rules *rules, const char *accept, struct text *out)
+{
+        text_add(out, "chain in { type filter hook input priority filter; policy drop;\niifname lo accept\n"
+                      "tcp flags & (syn | ack) == syn drop\n");
+        add_accepts(rules, 's', accept, out);
+        text_add(out, "icmp type { destination-unreachable, time-exceeded } limit rate 100/second accept\n"
+                      "icmpv6 type { destination-unreachable, packet-too-big, time-exceeded } limit rate 100/second "
+                      "accept\n}\n");
+}
+
+void rules_inner(const struct rules *rules, struct text *out)
+{
+        const char *accept;
+
+        text_add(out, "table inet assay {\n");
+        add_sets(rules, "", out);
+        text_add(out, "counter refused { }\n");
+        if (rules->has_resolver)
+                add_resolver(out);
+        text_addf(out,
+                  "chain refuse {\ncounter name refused\n"
+                  "limit rate 1000/second burst 1000 packets log group %d snaplen %d\n"
+                  "meta l4proto tcp reject with tcp reset\nreject with icmpx admin-prohibited\n}\n",
+                  RULES_LOG_GROUP, RULES_LOG_BYTES);
+        accept = add_limits(rules, out);
+        add_inner_out(rules, accept, out);
+        add_inner_in(rules, accept, out);
+        if (rules->proxy_port > 0)
+                add_proxy(rules, out);
+        text_add(out, "chain through { type filter hook forward priority filter; policy drop; }\n}\n");
+}
+
+/* One direction on the host's end of the link. */
+static void add_outer_chain(const struct rules *rules, const char *name, const char *hook, char far_end,
+                            struct text *out)
+{
+        text_addf(out, "chain %s { type filter hook %s device \"%s\" priority 0; policy drop;\n", name, hook,
+                  rules->link);
+        if (far_end == 's')
+                text_add(out, "tcp flags & (syn | ack) == syn counter name stopped drop\n");
+        text_addf(out, "counter name %s\n", name);
+        add_accepts(rules, far_end, "accept", out);
+        if (far_end == 's')
+                text_add(out, "meta l4proto { icmp, ipv6-icmp } accept\n");
+        text_addf(out, "counter name %s\n}\n", far_end == 'd' ? "stopped" : "strangers");
+}
+
+/* Where the way leads beyond the host: its own address for the command's, and segments that fit the path. Nothing of
+ * other links is touched, and what stays on the host is not tracked. */
+static void add_forwarding(const char *link, struct text *out)
+{
+        text_addf(out,
+                  "table inet %s {\nflags owner\n"
+                  "chain untracked-in { type filter hook prerouting priority raw;\n"
+                  "iifname \"%s\" fib daddr type local notrack\n}\n"
+                  "chain untracked-out { type filter hook output priority raw;\noifname \"%s\" notrack\n}\n",
+                  link, link, link);
+        text_addf(out,
+                  "chain leaving { type nat hook postrouting priority srcnat;\niifname \"%s\" masquerade\n}\n"
+                  "chain segments { type filter hook forward priority mangle;\n"
+                  "iifname \"%s\" tcp flags syn tcp option maxseg size set rt mtu\n"
+                  "oifname \"%s\" tcp flags syn tcp option maxseg size set rt mtu\n"
+                  "oifname \"%s\" ct state new drop\n}\n}\n",
+                  link, link, link, link);
+}
+
+void rules_outer(const struct rules *rules, struct text *out)
+{
+        text_addf(out, "table netdev %s {\nflags owner\n", rules->link);
+        add_sets(rules, " counter;", out);
+        text_add(out, "counter from { }\ncounter to { }\ncounter stopped { }\ncounter strangers { }\n");
+        add_outer_chain(rules, "from", "ingress", 'd', out);
+        add_outer_chain(rules, "to", "egress", 's', out);
+        text_add(out, "}\n");
+        if (rules->masquerades)
+                add_forwarding(rules->link, out);
+}
+
+static bool is_every_port(const struct port_range *ports)
+{
+        return ports->first <= ANY_PORT_FIRST && ports->last == UINT16_MAX;
+}
+
+bool rules_has_names(const struct policy *policy)
+{
+        for (size_t i = 0; i < policy->n_layers; i++) {
+                const struct policy_layer *layer = policy->layers[i];
+
+                for (size_t j = 0; j < layer->n_rules; j++)
+                        if (!layer->rules[j].is_deny && layer->rules[j].match != POLICY_MATCH_ADDRESS)
+                                return true;
+        }
+        return false;
+}
+
+static void add_timed(const char *table, const struct ip_prefix *address, enum transport transport,
+                      const struct port_range *ports, unsigned seconds, struct text *out)
+{
+        char address_text[INET6_ADDRSTRLEN], name[16], element[96];
+        const char *protocol = transport_names[transport];
+        enum set set = SET_PIN_RANGE;
+
+        inet_ntop(address->family, address->bytes, address_text, sizeof(address_text));
+        if (is_every_port(ports)) {
+                set = SET_PIN_ANY;
+                snprintf(element, sizeof(element), "%s . %s", address_text, protocol);
+        } else if (ports->first == ports->last) {
+                set = SET_PIN;
+                snprintf(element, sizeof(element), "%s . %s . %u", address_text, protocol, ports->first);
+        } else {
+                snprintf(element, sizeof(element), "%s . %s . %u-%u", address_text, protocol, ports->first,
+                         ports->last);
+        }
+        snprintf(name, sizeof(name), "%s%c", sets[set].name, version_digits[family_index(address->family)]);
+        /* An element that is there keeps its old time: so it is made anew, in the same transaction. */
+        text_addf(out, "add element %s %s { %s }\ndelete element %s %s { %s }\n", table, name, element, table, name,
+                  element);
+        text_addf(out, "add element %s %s { %s timeout %us }\n", table, name, element, seconds);
+}
+
+static void add_opening(const char *table, const struct ip_prefix *address, enum transport transport,
+                        const struct port_range *opening, unsigned seconds, struct text *out)
+{
+        struct port_range ports[2];
+        size_t n = without_dns_tls(opening, ports);
+
+        if (is_every_port(opening)) {
+                add_timed(table, address, transport, opening, seconds, out);
+                return;
+        }
+        for (size_t i = 0; i < n; i++)
+                add_timed(table, address, transport, &ports[i], seconds, out);
+}
+
+static int add_pin(const char *table, const struct policy *policy, bool with_pending, const struct pin *pin,
+                   struct text *out)
+{
+        int64_t left_ns = pin->expires_ns - clock_now_ns(CLOCK_MONOTONIC);
+        unsigned seconds = (unsigned)MAX((left_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC, INT64_C(1));
+        struct target target = {.name = pin->name, .address = pin->address};
+
+        for (target.transport = 0; target.transport < N_TRANSPORTS; target.transport++) {
+                _cleanup_free_ struct policy_opening *openings = NULL;
+                size_t n;
+
+                if (policy_openings(policy, &target, &openings, &n) < 0)
+                        return -ENOMEM;
+                for (size_t i = 0; i < n; i++)
+                        if (with_pending || !openings[i].is_pending)
+                                add_opening(table, &pin->address, target.transport, &openings[i].ports, seconds, out);
+        }
+        return 0;
+}
+
+int rules_admit(struct nft *nft, const char *table, const struct policy *policy, bool with_pending,
+                const struct pin *pins, size_t n, struct err *err)
+{
+        _cleanup_text_ struct text text = {0};
+
+        for (size_t i = 0; i < n; i++)
+                if (add_pin(table, policy, with_pending, &pins[i], &text) < 0)
+                        return err_set_nomem(err);
+        if (text.failed)
+                return err_set_nomem(err);
+        return text.len > 0 ? nft_run(nft, text.data, err) : 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/text.h"
+#include "sandbox/pins.h"
+#include "sandbox/policy.h"
+#include "sys/nft.h"
+
+/* Rules in nftables' language for the packets of a command: which pass, told by protocol, address and port alone and
+ * packet by packet, so that there is no connection to be tracked and nothing that an earlier packet could have opened.
+ * The inner side, in the command's own network namespace N, refuses at once and reports. The outer side, on the host's
+ * end of a wall's link, holds the same sets and checks again what the inner one let through.
+ *
+ * A set holds what the policy allows whatever the name ("range"), and, with a time, what an allowed name resolved to:
+ * on one port ("pin"), on every port ("pin-any"), on a range of ports ("pin-range"). Their names end in 4 or 6. Text is
+ * added to a struct text, whose @failed tells of missing memory. */
+
+#define RULES_LOG_GROUP 1 /* of the inner side, for what is refused */
+#define RULES_LOG_BYTES                                                                                                \
+        96 /* of each packet: as many as name its target, with the longest headers that are not refused */
+/* On N's loopback, where a proxy is: what programs take for their own address. */
+#define RULES_OWN_V4 "198.19.255.1"
+#define RULES_OWN_V6 "fd5a:a57a:ffff::1"
+
+#define RULES_DNS_PORT     53
+#define RULES_DNS_TLS_PORT 853 /* names are not asked where we cannot see them */
+
+/* What the rules are made from. */
+struct rules {
+        const struct policy_range *ranges; /* policy_ranges() */
+        size_t n_ranges;
+        bool has_names;    /* some rule is for a name, so that addresses will be pinned */
+        bool has_resolver; /* what goes to port 53 is turned to port 53 of this namespace's loopback */
+        struct policy_limits total;
+        uint16_t proxy_port; /* 0: packets leave by a link. Else they are for a transparent listener at this port of N,
+                              * which decides what is pending, and N's own addresses are RULES_OWN_V4 and _V6 */
+        struct port_set localhost; /* ports of 127.0.0.1 that are for that listener, too */
+        const char *link;          /* its name on the host */
+        bool masquerades;          /* some of it lies beyond the host, which then lends its own address */
+};
+
+/* rules_inner - the table "inet assay" for the command's namespace */
+void rules_inner(const struct rules *rules, struct text *out);
+
+/* rules_outer - the tables "netdev NAME" and, where the host has to forward, "inet NAME" for the host's namespace,
+ * named as the link is. They go with the connection that made them. */
+void rules_outer(const struct rules *rules, struct text *out);
+
+/* rules_has_names - whether @policy allows something by name, so that addresses will be pinned */
+bool rules_has_names(const struct policy *policy);
+
+/* rules_admit - let the addresses of names in, until their time, on the ports where @policy opens them
+ * @table:        "inet assay", or "netdev NAME"
+ * @with_pending: also on those where it depends on what a flow says of itself
+ *
+ * An address that is there already gets the new time. Return: 0 or a negative errno.
+ */
+int rules_admit(struct nft *nft, const char *table, const struct policy *policy, bool with_pending,
+                const struct pin *pins, size_t n, struct err *err);

@@ -1,0 +1,460 @@
+# SPDX-License-Identifier: Apache-2.0
+"""assay exec under a policy that allows something, behind the wall and through the proxy: what is allowed is reached, what
+is not is refused at once and told, whoever is killed; and nothing stays on the host. The names come from a server of ours."""
+import http.server
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import program
+
+PYTHON = "/usr/bin/python3"
+ORDINARY = 65533  # a user that nobody else is
+HERE, OTHER, HERE6, PUBLIC = "10.77.0.1", "10.77.0.2", "fd77::1", "203.0.113.9"
+OPEN, CLOSED, RANGE = 8099, 8100, 9000
+POLICY = f"""private-addresses: allow
+allow:
+  - {{address: {HERE}, port: {OPEN}, transport: tcp}}
+  - {{address: {HERE}, port: {RANGE}-{RANGE + 99}, transport: udp}}
+  - {{address: "{HERE6}", port: {OPEN}, transport: tcp}}
+"""
+# What the name server says; documentation's addresses are nobody's, and here they are this host's.
+ZONE = {
+    "www.allowed.example": ["A", PUBLIC],
+    "alias.allowed.example": ["CNAME", "www.allowed.example"],
+    "out.allowed.example": ["CNAME", "www.denied.example"],
+    "www.denied.example": ["A", PUBLIC],
+    "rebound.allowed.example": ["A", "127.0.0.1"],
+    "inside.allowed.example": ["A", HERE],
+}
+NAMES_POLICY = f"""allow:
+  - {{host: "*.allowed.example", port: [{OPEN}, 443], transport: tcp}}
+"""
+
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128
+
+
+class Server6(Server):
+    address_family = socket.AF_INET6
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, *args):
+        pass
+
+    def handle(self):
+        try:
+            super().handle()
+        except ConnectionError:  # a client that turns elsewhere
+            pass
+
+
+def encode_name(name):
+    return b"".join(bytes([len(label)]) + label.encode() for label in name.split(".")) + b"\0"
+
+
+def answer_question(query):
+    """A response to the one question of a query, from ZONE; a name that is not there does not exist."""
+    labels, at = [], 12
+    while query[at]:
+        labels.append(query[at + 1:at + 1 + query[at]].decode())
+        at += 1 + query[at]
+    question = query[12:at + 5]
+    kind, = struct.unpack(">H", query[at + 1:at + 3])
+    name, records = ".".join(labels).lower(), []
+    for _ in range(3):
+        entry = ZONE.get(name)
+        if entry and entry[0] == "CNAME":
+            data = encode_name(entry[1])
+            records.append(encode_name(name) + struct.pack(">HHIH", 5, 1, 0, len(data)) + data)
+            name = entry[1]
+        elif entry and kind == 1:
+            records.append(encode_name(name) + struct.pack(">HHIH", 1, 1, 0, 4) + socket.inet_aton(entry[1]))
+            break
+    code = 0 if ".".join(labels).lower() in ZONE else 3
+    return query[:2] + struct.pack(">HHHHH", 0x8180 | code, 1, len(records), 0, 0) + question + b"".join(records)
+
+
+def serve_names(sock):
+    while True:
+        try:
+            query, where = sock.recvfrom(2048)
+            sock.sendto(answer_question(query), where)
+        except OSError:
+            return
+
+
+def command(*args):
+    subprocess.run(args, check=True)
+
+
+def setUpModule():
+    """In the network and mount namespaces of these tests: an origin at some of this host's addresses, and a name server."""
+    program.need_root()
+    command("ip", "link", "add", "origin", "type", "veth", "peer", "name", "origin-peer")
+    for address in HERE + "/24", OTHER + "/24", HERE6 + "/64", PUBLIC + "/32":
+        command("ip", "addr", "add", address, "dev", "origin", *(["nodad"] if ":" in address else []))
+    for link in "origin", "origin-peer":
+        command("ip", "link", "set", link, "up")
+    servers = [Server((address, port), Answer) for address in (HERE, OTHER, PUBLIC) for port in (OPEN, CLOSED)]
+    servers.append(Server6((HERE6, OPEN), Answer))
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    names.bind((OTHER, 53))
+    threading.Thread(target=serve_names, args=(names,), daemon=True).start()
+    folder = tempfile.TemporaryDirectory(prefix="assay-resolv-")
+    unittest.addModuleCleanup(folder.cleanup)
+    path = pathlib.Path(folder.name) / "resolv.conf"
+    path.write_text(f"nameserver {OTHER}\n")
+    command("mount", "--bind", str(path), "/etc/resolv.conf")
+    command("sysctl", "-qw", "net.ipv4.ip_forward=1")
+
+
+class Enforcer(unittest.TestCase):
+    """What holds for every one of them."""
+    __test__ = False
+    enforcer, user = None, None
+
+    @classmethod
+    def setUpClass(cls):
+        if cls.enforcer is None:
+            raise unittest.SkipTest("what others inherit")
+        cls.scratch = tempfile.TemporaryDirectory(prefix="assay-enforcers-")
+        cls.folder = pathlib.Path(cls.scratch.name)
+        cls.folder.chmod(0o755)
+        cls.assay = shutil.copy(program.ASSAY, cls.folder / "assay")
+        cls.policy = cls.write_policy("policy.yaml", POLICY)
+        cls.names_policy = cls.write_policy("names.yaml", NAMES_POLICY)
+
+    @classmethod
+    def write_policy(cls, name, text):
+        path = cls.folder / name
+        path.write_text(text)
+        path.chmod(0o600)
+        if cls.user is not None:
+            os.chown(path, cls.user, cls.user)
+        return path
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.enforcer is None:
+            return
+        cls.scratch.cleanup()
+
+    def setUp(self):
+        self.before = self.host()
+
+    def tearDown(self):
+        program.assert_unchanged(self, self.before_all)
+        self.assertEqual(self.host(), self.before)
+
+    def host(self):
+        self.before_all = program.host_state() if not hasattr(self, "before_all") else self.before_all
+        return subprocess.run(["nft", "list", "ruleset"], capture_output=True, text=True, check=True).stdout
+
+    def args(self, *args, policy=None):
+        become = ["setpriv", "--reuid", str(self.user), "--regid", str(self.user), "--clear-groups"] if self.user else []
+        return [*become, self.assay, "exec", "--enforce", self.enforcer, "--policy", str(policy or self.policy), "--",
+                *map(str, args)]
+
+    def exec(self, *args, **kwargs):
+        return subprocess.run(self.args(*args, **kwargs), text=True, capture_output=True, stdin=subprocess.DEVNULL,
+                              timeout=60, check=False, cwd="/")
+
+    def python(self, script, **kwargs):
+        done = self.exec(PYTHON, "-c", "import errno, os, socket\n" + script, **kwargs)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def curl(self, url, *options, **kwargs):
+        return self.exec("curl", "-sS", "--max-time", "20", *options, url, **kwargs)
+
+    def test_what_is_allowed_arrives(self):
+        for url in f"http://{HERE}:{OPEN}/", f"http://[{HERE6}]:{OPEN}/":
+            done = self.curl(url)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ok", ""))
+
+    def test_what_is_not_is_refused_at_once_and_told(self):
+        for url, target in [(f"http://{HERE}:{CLOSED}/", f"{HERE}:{CLOSED}"), (f"http://{OTHER}:{OPEN}/", f"{OTHER}:{OPEN}"),
+                            ("http://192.0.2.1/", "192.0.2.1:80"), ("http://[2001:db8::1]/", "[2001:db8::1]:80"),
+                            (f"http://[::ffff:{HERE}]:{CLOSED}/", f"{HERE}:{CLOSED}")]:
+            done = self.curl(url)
+            self.assertEqual(done.returncode, 7, done.stderr)  # curl's: could not connect
+            self.assertIn(f"assay: denied tcp {target} (rule: default deny, {self.policy}", done.stderr)
+
+    def test_errnos(self):
+        done = self.python(f"""
+def of(call):
+    try:
+        call()
+    except OSError as e:
+        return errno.errorcode[e.errno]
+tcp = lambda family, where: of(lambda: socket.socket(family, socket.SOCK_STREAM).connect(where))
+udp = lambda family, where: of(lambda: socket.socket(family, socket.SOCK_DGRAM).sendto(b"x", where))
+print(tcp(socket.AF_INET, ("{HERE}", {CLOSED})), tcp(socket.AF_INET6, ("2001:db8::1", 1)),
+      udp(socket.AF_INET, ("{HERE}", {RANGE - 1})), udp(socket.AF_INET6, ("2001:db8::1", 1)),
+      udp(socket.AF_INET, ("255.255.255.255", 1)), udp(socket.AF_INET, ("224.0.0.1", 1)))
+""")
+        self.assertEqual(done.stdout.split()[:4], ["ECONNREFUSED", "ECONNREFUSED", "EPERM", "EPERM"])
+        self.assertNotIn("None", done.stdout)
+
+    def test_udp_of_a_range(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as answerer:
+            answerer.bind((HERE, RANGE + 7))
+            answerer.settimeout(20)
+
+            def answer():
+                data, where = answerer.recvfrom(100)
+                answerer.sendto(data.upper(), where)
+            thread = threading.Thread(target=answer)
+            thread.start()
+            done = self.python(f"""
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(20)
+s.sendto(b"hello", ("{HERE}", {RANGE + 7}))
+print(s.recvfrom(100)[0].decode())
+""")
+            thread.join()
+        self.assertEqual(done.stdout, "HELLO\n")
+
+    def test_other_ways_to_the_same_socket(self):
+        """A connected socket that is turned elsewhere, data in the first segment, options, a raw packet."""
+        done = self.python(f"""
+def of(call):
+    try:
+        return call()
+    except OSError as e:
+        return errno.errorcode[e.errno]
+s = socket.create_connection(("{HERE}", {OPEN}))
+def turn():
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    unspecified = (ctypes.c_char * 16)()
+    libc.connect(s.fileno(), unspecified, 16)
+    s.connect(("{HERE}", {CLOSED}))
+print(of(turn))
+s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+print(of(lambda: s.sendto(b"GET / HTTP/1.0\\r\\n\\r\\n", socket.MSG_FASTOPEN, ("{HERE}", {CLOSED}))))
+s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_OPTIONS, bytes([1, 1, 1, 0]))
+print(of(lambda: s.connect(("{HERE}", {OPEN}))))
+print(of(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)))
+print(of(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)))
+""")
+        answers = done.stdout.split()
+        self.assertEqual(answers[0:2], ["ECONNREFUSED", "ECONNREFUSED"])
+        self.assertEqual(answers[2], "ECONNREFUSED")
+        self.assertNotIn("None", done.stdout)
+        self.assertIn("options", done.stderr)
+
+    def test_the_command_cannot_change_it(self):
+        done = self.exec("sh", "-c", "ip link del eth0; ip link set eth0 down; ip addr add 10.1.1.1/8 dev eth0; "
+                         "nft flush ruleset; nsenter --net=/proc/1/ns/net true; nft list ruleset; exit 0")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.curl(f"http://{HERE}:{CLOSED}/").returncode, 7)
+
+    def test_killed_nothing_is_left_and_nothing_runs_on(self):
+        process = subprocess.Popen(self.args("sh", "-c", "while :; do echo alive; sleep 0.01; done"), cwd="/",
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"alive\n")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.read()  # ends when nobody holds the other end any more
+        process.stdout.close()
+        program.assert_unchanged(self, self.before_all)  # waits
+        self.assertEqual(self.host(), self.before)
+
+    def test_two_at_once(self):
+        first = subprocess.Popen(self.args("sh", "-c", f"read x; curl -sS http://{HERE}:{OPEN}/"), stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, cwd="/")
+        self.assertEqual(self.curl(f"http://{HERE}:{OPEN}/").stdout, "ok")
+        self.assertEqual(first.communicate(b"\n", timeout=60)[0], b"ok")
+
+    def test_names(self):
+        done = self.curl(f"http://www.allowed.example:{OPEN}/", policy=self.names_policy)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ok", ""))
+        done = self.curl(f"http://alias.allowed.example:{OPEN}/", policy=self.names_policy)
+        self.assertEqual((done.returncode, done.stdout), (0, "ok"), done.stderr)
+        for name in "www.denied.example", "out.allowed.example", "rebound.allowed.example", "inside.allowed.example":
+            done = self.curl(f"http://{name}:{OPEN}/", policy=self.names_policy)
+            self.assertEqual(done.returncode, 6, done.stderr)  # curl's: could not resolve
+            self.assertIn("assay: denied ", done.stderr)
+
+    def test_an_address_that_no_name_led_to(self):
+        done = self.curl(f"http://{PUBLIC}:{OPEN}/", policy=self.names_policy)
+        self.assertEqual(done.returncode, 7, done.stderr)
+
+    def test_another_port_of_a_name(self):
+        done = self.curl(f"http://www.allowed.example:{CLOSED}/", policy=self.names_policy)
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn(f"assay: denied tcp {PUBLIC}:{CLOSED}", done.stderr)
+
+    def test_another_server_for_names_is_ours(self):
+        """What is asked elsewhere is turned to the sandbox's resolver, over UDP and TCP; nothing arrives there."""
+        done = self.python(f"""
+import struct
+query = struct.pack(">HHHHHH", 7, 0x100, 1, 0, 0, 0) + b"\\3www\\7allowed\\7example\\0" + struct.pack(">HH", 1, 1)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(20)
+s.sendto(query, ("192.0.2.53", 53))
+answer = s.recvfrom(2048)
+print(answer[1][0], socket.inet_ntoa(answer[0][-4:]))
+s = socket.create_connection(("192.0.2.53", 53), 20)
+s.sendall(struct.pack(">H", len(query)) + query)
+print(socket.inet_ntoa(s.recv(2048)[-4:]))
+""", policy=self.names_policy)
+        self.assertEqual(done.stdout, f"192.0.2.53 {PUBLIC}\n{PUBLIC}\n")
+
+
+class Wall(Enforcer):
+    __test__ = True
+    enforcer = "wall"
+
+    def test_auto_takes_it(self):
+        args = self.args("sh", "-c", "ip link show eth0 | grep -o 'mtu 65535'")
+        args[args.index("wall")] = "auto"
+        done = subprocess.run(args, text=True, capture_output=True, check=False, cwd="/")
+        self.assertEqual((done.returncode, done.stdout), (0, "mtu 65535\n"), done.stderr)
+
+    def test_a_policy_that_it_cannot_enforce(self):
+        path = self.write_policy("sni.yaml", "allow:\n  - {host: example.org, port: 443, sni: example.org}\n")
+        done = self.exec("true", policy=path)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn(f"{path}:2", done.stderr)
+        self.assertIn("sni", done.stderr)
+
+    def test_without_rights(self):
+        done = subprocess.run(["setpriv", "--reuid", "65533", "--regid", "65533", "--clear-groups", "sh", "-c",
+                               f'umask 077; p=$(mktemp); echo "allow: [{{address: {HERE}, port: 1}}]" > $p; '
+                               f'"$1" exec --enforce wall --policy $p -- true; code=$?; rm $p; exit $code', "sh",
+                               self.assay], text=True, capture_output=True, check=False, cwd="/")
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("CAP_NET_ADMIN", done.stderr)
+
+
+class Proxy(Enforcer):
+    __test__ = True
+    enforcer = "proxy"
+
+    def test_whom_a_request_asks_for(self):
+        """The host of every request on a connection, and the server name of TLS, have to be allowed at the address."""
+        def ask(*lines):
+            script = f"""
+s = socket.create_connection(("www.allowed.example", {OPEN}), 20)
+try:
+    for request in {lines!r}:
+        s.sendall(request.encode())
+        answer = b""
+        while not answer.endswith(b"ok"):
+            chunk = s.recv(4096)
+            if not chunk:
+                raise ConnectionError
+            answer += chunk
+        print(answer.decode().split()[1], end=" ")
+except ConnectionError:
+    print("ended", end=" ")
+"""
+            return self.exec(PYTHON, "-c", "import socket\n" + script, policy=self.names_policy)
+
+        def request(host):
+            return f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"
+
+        allowed = f"www.allowed.example:{OPEN}"
+        self.assertEqual(ask(request(allowed), request(allowed)).stdout, "200 200 ")
+        done = ask(request(allowed), request("www.denied.example"))
+        self.assertEqual(done.stdout, "200 ended ")
+        self.assertIn("denied tcp www.allowed.example", done.stderr)
+        for head in ("GET / HTTP/1.1\r\nHost: www.denied.example\r\n\r\n",
+                     "GET http://www.denied.example/ HTTP/1.1\r\nHost: www.allowed.example\r\n\r\n",
+                     f"GET / HTTP/1.1\r\nHost: {allowed}\r\nHost: www.denied.example\r\n\r\n",
+                     f"GET / HTTP/1.1\r\nHost: {allowed}\r\n folded: yes\r\n\r\n",
+                     f"POST / HTTP/1.1\r\nHost: {allowed}\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"):
+            self.assertEqual(ask(head).stdout, "ended ", head)
+
+    def test_sni(self):
+        policy = self.write_policy("sni.yaml", f"private-addresses: allow\nallow:\n  - {{address: {HERE}, port: 4433, "
+                                               "sni: right.example}\n")
+        key = self.folder / "key.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(key), "-out",
+                        str(self.folder / "cert.pem"), "-days", "1", "-subj", "/CN=right.example"], check=True,
+                       capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.folder / "cert.pem", key)
+        server = Server((HERE, 4433), Answer)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            for name, code in ("right.example", 0), ("wrong.example", 35):  # curl's: no TLS connection
+                done = self.curl(f"https://{name}:4433/", "-k", "--resolve", f"{name}:4433:{HERE}", policy=policy)
+                self.assertEqual(done.returncode, code, done.stderr)
+            done = self.curl(f"http://{HERE}:4433/", policy=policy)  # no TLS at all
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("denied", done.stderr)
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    def test_localhost(self):
+        server = Server(("127.0.0.1", 8181), Answer)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            policy = self.write_policy("localhost.yaml", "localhost: [8181]\n")
+            done = self.curl("http://127.0.0.1:8181/", policy=policy)
+            self.assertEqual((done.returncode, done.stdout), (0, "ok"), done.stderr)
+            self.assertEqual(self.curl("http://127.0.0.1:8182/", policy=policy).returncode, 7)
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    def test_bulk_both_ways(self):
+        """More than goes by copying, with the far end slower than the near one, and half-closed connections."""
+        def echo(listener):
+            connection = listener.accept()[0]
+            data = b""
+            while chunk := connection.recv(65536):
+                data += chunk
+            connection.sendall(data)
+            connection.close()
+        with socket.create_server((HERE, 9999)) as listener:
+            threading.Thread(target=echo, args=(listener,), daemon=True).start()
+            policy = self.write_policy("bulk.yaml", f"private-addresses: allow\nallow: [{{address: {HERE}, port: 9999}}]\n")
+            done = self.python(f"""
+import hashlib, os
+data = os.urandom(8 << 20)
+s = socket.create_connection(("{HERE}", 9999), 60)
+s.sendall(data)
+s.shutdown(socket.SHUT_WR)
+got = b""
+while chunk := s.recv(65536):
+    got += chunk
+print(got == data)
+""", policy=policy)
+        self.assertEqual(done.stdout, "True\n")
+
+
+class OrdinaryProxy(Proxy):
+    """As an ordinary user, in user namespaces of its own."""
+    user = ORDINARY
+
+
+if __name__ == "__main__":
+    program.main()
