@@ -16,7 +16,8 @@
 
 #define CONFIG_PATH "/dev/stdin"
 
-/* Their configurations. Each does what it does by itself; only caches and logs are off. */
+/* Their configurations. Each does what it does by itself; only caches and logs are off, and haproxy is told not to hold
+ * back the pieces of a stream, as its manual advises for one. */
 
 static void configure_haproxy(struct text *out, const char *address)
 {
@@ -25,6 +26,7 @@ static void configure_haproxy(struct text *out, const char *address)
                   "  maxconn 4096\n"
                   "defaults\n"
                   "  mode http\n"
+                  "  option http-no-delay\n"
                   "  timeout connect 5s\n"
                   "  timeout client 60s\n"
                   "  timeout server 60s\n"

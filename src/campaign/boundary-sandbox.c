@@ -203,16 +203,36 @@ static int load_policy(const struct node *boundary, struct policy **ret, struct 
         return stat(path, &st) < 0 ? 1 : policy_load(AT_FDCWD, path, ret, err);
 }
 
+struct choice {
+        const char *enforce;
+        const struct policy *policy;
+};
+
+static int choose(void *userdata, struct err *err)
+{
+        const struct choice *choice = userdata;
+        const struct enforcer_ops *enforcer;
+
+        return enforcer_choose(choice->enforce, choice->policy, &enforcer, err);
+}
+
+/* Asked on a stage, as a trial will do: what an enforcer can depends on what addresses the host has. */
 int boundary_sandbox_missing(const struct node *config, struct err *err)
 {
         const struct node *boundary = node_get(config, "boundary");
         _cleanup_policy_ struct policy *policy = NULL;
-        const struct enforcer_ops *enforcer;
+        struct choice choice = {.enforce = node_scalar_at(boundary, "enforce")};
+        struct stage stage = STAGE_INIT;
         int r = load_policy(boundary, &policy, err);
 
         if (r != 0)
                 return MIN(r, 0);
-        return enforcer_choose(node_scalar_at(boundary, "enforce"), policy, &enforcer, err);
+        choice.policy = policy;
+        r = stage_up(&stage, err);
+        if (r >= 0)
+                r = netns_run(&stage.netns, choose, &choice, err);
+        stage_down(&stage);
+        return r;
 }
 
 bool boundary_sandbox_has_network(const struct node *boundary)

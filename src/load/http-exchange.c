@@ -109,9 +109,15 @@ static int open_connection(struct http_exchange *x, struct http_outcome *o)
         return r;
 }
 
+/* The end of the handshake and the request are two writes, of which the second must not wait until the first has been
+ * acknowledged. */
 static void secure_connection(struct http_exchange *x, struct http_outcome *o)
 {
-        int r = http_stream_secure(&x->stream, x->tls);
+        const int one = 1;
+        int r = setsockopt(x->stream.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) < 0 ? -errno : 0;
+
+        if (r == 0)
+                r = http_stream_secure(&x->stream, x->tls);
 
         if (r == 0)
                 do
