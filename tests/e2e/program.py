@@ -72,10 +72,14 @@ def assert_unchanged(test, before):
     test.assertEqual(host_state(), before)
 
 
+def is_sanitized():
+    """Whether the program is built with AddressSanitizer, which needs memory and stack for itself."""
+    return b"__asan_init" in pathlib.Path(ASSAY).read_bytes()
+
+
 def small_stack():
-    """What runs the program with 64 KiB of stack; nothing where a sanitizer needs more for itself."""
-    is_sanitized = b"__asan_init" in pathlib.Path(ASSAY).read_bytes()
-    return [] if is_sanitized else ["prlimit", "--stack=65536:65536"]
+    """What runs the program with 64 KiB of stack; nothing with a sanitizer."""
+    return [] if is_sanitized() else ["prlimit", "--stack=65536:65536"]
 
 
 def refuse_bpf():

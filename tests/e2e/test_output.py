@@ -61,12 +61,14 @@ class Output(unittest.TestCase):
             ["list"], ["reference"], ["show", self.archive], ["verify", self.archive], ["bpf", "check", *asm],
             ["bpf", "explain", *asm], ["bpf", "exec", *asm], ["bpf", "disasm", *asm],
             ["bpf", "audit", *asm, self.certificate], ["reflex", "decide", "pwm:1", "5"],
+            ["policy", "check", program.ROOT / "examples" / "policies" / "one-origin.yaml"],
+            ["policy", "explain", program.ROOT / "examples" / "policies" / "one-origin.yaml", "tcp://192.0.2.1:80"],
             ["reflex", "corpus"], ["load", "send", LOOPBACK, "--duration", "10ms"],
         ]
         for row in rows:
-            self.check(row)
-            if "--json" in program.run(*row[:1 + (row[0] in ("bpf", "reflex", "load"))], "--help").stdout:
-                self.check([*row, "--json"])
+            self.check(row, (0, 3, 4))
+            if "--json" in program.run(*row[:1 + (row[0] in ("bpf", "reflex", "load", "policy"))], "--help").stdout:
+                self.check([*row, "--json"], (0, 3, 4))
 
     def test_results_of_the_host(self):
         program.need_root()
