@@ -21,7 +21,7 @@
  * bounds are known before the work begins, and the work is counted against them. In loops they grow by what may be
  * spent on turns that are kept apart, and by the passes that a loop may take to settle (verifier-loop.c). */
 
-#define VERIFIER_DISJUNCTS     4 /* see docs/method.md for the curve of what is accepted against time */
+#define VERIFIER_DISJUNCTS     4 /* docs/method.md has the curve of what is accepted against time */
 #define VERIFIER_DISJUNCTS_MAX 64
 #define VERIFIER_BYTES         (UINT64_C(256) << 20)
 #define VERIFIER_CONTEXTS_MAX  65536

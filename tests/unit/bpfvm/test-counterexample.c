@@ -7,7 +7,7 @@
 
 /* Refused programs and inputs that show why. Of those that are refused for what happens when they run, 4 in 5 have to
  * have one, and it has to be found with an effort that is counted in instructions, and so is the same everywhere: far
- * less than 50 ms of it (`make bench PARTS=bpf-verifier` prints the times). */
+ * less than 50 ms of it (`make bench PARTS=bpf-disjuncts` prints the times). */
 
 #define EFFORT_STEPS 200000
 

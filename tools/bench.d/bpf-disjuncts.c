@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The verifier by itself: time against the length of a program, with and without branches; what is accepted, and in
- * which time, against the number of states that are kept apart; and how soon refused programs get their counterexample.
- * Arguments: objects whose programs the second part includes. Processor time, least of the rounds. */
+/* What is accepted, and in which time, against the number of states that the verifier keeps apart (processor time,
+ * least of the rounds); and how soon refused programs get their counterexample. Arguments: objects from C. */
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,8 +11,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/text.h"
-#include "bpfvm/assemble.h"
 #include "bpfvm/counterexample.h"
 #include "bpfvm/elf.h"
 #include "tests/bpf-generate.h"
@@ -27,7 +24,7 @@
 
 static void die(const char *what, const char *why)
 {
-        fprintf(stderr, "bench-bpf-verifier: %s: %s\n", what, why);
+        fprintf(stderr, "bench-bpf-disjuncts: %s: %s\n", what, why);
         exit(1);
 }
 
@@ -40,60 +37,6 @@ static struct verdict verify(const struct program *program, const struct verifie
                 die(program->name, "memory ran out");
         *ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) - start;
         return verdict;
-}
-
-static void print_length(const char *what, const char *text, const char *profile)
-{
-        struct verifier_options options = {.profile = profile_find(profile)};
-        _cleanup_free_ uint8_t *slots = NULL;
-        _cleanup_object_ struct object *object = NULL;
-        struct verdict verdict = {0};
-        struct fault fault;
-        struct err err = {0};
-        int64_t least = INT64_MAX, ns;
-        size_t len;
-
-        if (assemble_text(span_of_text(text), what, &slots, &len, &err) < 0 ||
-            object_of_slots(span_of(slots, len), what, NULL, 0, &object, &fault, &err) < 0)
-                die(what, err.text);
-        context_flat(&object->programs[0]->context, 64, false);
-        for (unsigned round = 0; round < 3 * ROUNDS; round++) {
-                verdict_done(&verdict);
-                verdict = verify(object->programs[0], &options, &ns);
-                least = MIN(least, ns);
-        }
-        if (verdict.fault.kind != FAULT_NONE)
-                die(what, verdict.fault.text);
-        printf("%-10s %6" PRIu32 " instructions: %9.1f us, %6.1f ns each; %6" PRIu64 " transfers of at most %" PRIu64
-               ", %" PRIu64 " comparisons of %" PRIu64 ", %" PRIu64 " bytes of states\n",
-               what, object->programs[0]->n_insns, (double)least / 1000, (double)least / object->programs[0]->n_insns,
-               verdict.transfers, verdict.transfers_bound, verdict.comparisons, verdict.comparisons_bound,
-               verdict.state_bytes);
-        verdict_done(&verdict);
-}
-
-static void print_chain(unsigned n)
-{
-        _cleanup_text_ struct text text = {0};
-
-        text_add(&text, "r0 = 0\n");
-        for (unsigned i = 1; i <= n - 2; i++)
-                text_addf(&text, "r0 += %u\n", i % 100);
-        text_add(&text, "exit\n");
-        print_length("add chain", text.data, "embedded");
-}
-
-/* Each on one bit of a word from the context, and adding that bit to a register which is live to the end: path by path
- * they would take 2^n states. */
-static void print_diamonds(unsigned n)
-{
-        _cleanup_text_ struct text text = {0};
-
-        text_add(&text, "r2 = *(u32 *)(r1 + 0)\nr0 = 0\n");
-        for (unsigned i = 0; i < n; i++)
-                text_addf(&text, "r3 = r2\nr3 &= %u\nif r3 == 0 goto +1\nr0 += %u\n", 1u << (i % 31), 1u << (i % 31));
-        text_add(&text, "exit\n");
-        print_length("diamonds", text.data, "full");
 }
 
 /* Programs that are to be accepted: objects from C, or random ones, of which the kernel accepted each where it could be
@@ -205,8 +148,7 @@ static void print_curve(char **paths, int n_paths)
         const unsigned disjuncts[] = {1, 2, 3, 4, 6, 8, 16, 32, 64};
         struct set sets[] = {read_objects(paths, n_paths), make_objects()};
 
-        printf("\n%-20s %9s %14s %9s %10s %12s\n", "programs", "disjuncts", "accepted", "", "us each",
-               "transfers/insn");
+        printf("%-20s %9s %14s %9s %10s %12s\n", "programs", "disjuncts", "accepted", "", "us each", "transfers/insn");
         for (size_t s = 0; s < ARRAY_SIZE(sets); s++) {
                 for (size_t k = 0; k < ARRAY_SIZE(disjuncts) && sets[s].n > 0; k++)
                         print_disjuncts(&sets[s], disjuncts[k]);
@@ -275,19 +217,13 @@ static void print_searches(void)
         }
         free(g);
         qsort(times, n, sizeof(times[0]), compare);
-        printf("\ncounterexamples: %u of %u unsafe programs (%.1f%%) got one within 50 ms; half within %.2f ms, 80%% "
-               "within %.2f ms (wanted: 80%% within 50 ms)\n",
-               found, n, 100.0 * found / n, (double)times[n / 2] / 1e6, (double)times[n * 8 / 10] / 1e6);
+        printf("\ncounterexamples: %u of %u unsafe programs (%.1f%%) got one within 50 ms; half within %.0f us, 80%% "
+               "within %.0f us (wanted: 80%% within 50 ms)\n",
+               found, n, 100.0 * found / n, (double)times[n / 2] / 1e3, (double)times[n * 8 / 10] / 1e3);
 }
 
 int main(int argc, char **argv)
 {
-        const unsigned lengths[] = {100, 300, 1000, 3000, 10000}, diamonds[] = {64, 128, 256, 512, 1024};
-
-        for (size_t i = 0; i < ARRAY_SIZE(lengths); i++)
-                print_chain(lengths[i]);
-        for (size_t i = 0; i < ARRAY_SIZE(diamonds); i++)
-                print_diamonds(diamonds[i]);
         print_curve(argv + 1, argc - 1);
         print_searches();
         return 0;
