@@ -275,13 +275,13 @@ static int take_kept(struct verifier *v, struct loop *loop)
 /* What is kept of the loops inside one is of no use when that is entered anew. */
 static void forget_inside(struct verifier *v, const struct loop *loop)
 {
-        uint32_t number = (uint32_t)(loop - v->loops->loops);
+        for (uint32_t i = loop->first + 1; i < loop->end; i++) {
+                uint32_t block = v->loops->order[i];
+                struct loop *inner;
 
-        for (uint32_t l = number + 1; l < v->loops->n; l++) {
-                struct loop *inner = &v->loops->loops[l];
-
-                if (!loops_have(v->loops, number, inner->head))
+                if (!v->cfg->blocks[block].is_loop_head)
                         continue;
+                inner = loops_of_head(v->loops, block);
                 state_release_list(&v->pool, inner->kept);
                 inner->kept = NULL;
                 inner->passes = 0;

@@ -96,6 +96,15 @@ static int slots_of_text(const struct bpf_input *input, struct span text, const 
         return err_set_at(err, ERR_DATA, &position, "expected pairs of hexadecimal digits, as in 9500000000000000");
 }
 
+/* Whether bytes are text; no program is, since each has an exit, 0x95. */
+static bool is_text(struct span bytes)
+{
+        for (size_t i = 0; i < bytes.len; i++)
+                if (bytes.data[i] >= 0x7f || (bytes.data[i] < ' ' && !strchr("\t\n\r", bytes.data[i])))
+                        return false;
+        return bytes.len > 0;
+}
+
 static int load_slots(const struct bpf_input *input, struct span bytes, const char *name, struct object **ret,
                       struct err *err)
 {
@@ -109,6 +118,12 @@ static int load_slots(const struct bpf_input *input, struct span bytes, const ch
                 if (r < 0)
                         return r;
         }
+        if (!input->is_hex && !input->is_asm && is_text(bytes))
+                return err_set(
+                        err, ERR_DATA, EINVAL,
+                        "%s: text, where instructions were expected; compile C with `clang -target bpf -O2 -g -c`, "
+                        "or say --asm or --hex",
+                        name);
         if (input->is_hex || input->is_asm) {
                 size_t len;
 

@@ -119,6 +119,34 @@ static void print_context(const uint8_t *bytes, size_t size, struct text *out)
         text_addf(out, "%s%s\n", n > 0 ? " " : "", n == 0 ? "all zero" : n < size ? "and then zeros" : "");
 }
 
+/* What `exec` has to be given, besides what `check` was. */
+static void print_replay(const struct checked *c, struct text *out)
+{
+        const struct counterexample *example = c->example;
+        size_t n = c->program->context.size;
+
+        while (n > 0 && example->context[n - 1] == 0)
+                n--;
+        text_add(out, "    replay: assay bpf exec");
+        if (n > 0) {
+                text_add(out, " --mem ");
+                print_hex(out, example->context, n);
+        }
+        for (uint32_t i = 0; i < example->n_entries; i++) {
+                const struct map_def *map = &c->program->maps[example->entries[i].map];
+
+                text_add(out, " --entry ");
+                print_visible(out, map->name);
+                text_add(out, ":");
+                print_hex(out, example->entries[i].key, map->key_size);
+                text_add(out, ":");
+                print_hex(out, example->entries[i].value, map->value_size);
+        }
+        for (uint32_t i = 0; i < example->n_words; i++)
+                text_addf(out, " --answer 0x%" PRIx64, example->words[i]);
+        text_add(out, " and the same file and options\n");
+}
+
 static void print_example(const struct checked *c, struct text *out)
 {
         const struct counterexample *example = c->example;
@@ -147,6 +175,8 @@ static void print_example(const struct checked *c, struct text *out)
         }
         for (uint32_t i = 0; i < example->n_words; i++)
                 text_addf(out, "    answer %u of a helper 0x%" PRIx64 "\n", i + 1, example->words[i]);
+        if (c->verdict.fault.kind != FAULT_HELPER_FORBIDDEN)
+                print_replay(c, out);
 }
 
 static void print_refused(const struct checked *c, struct text *out)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/file.h"
 #include "base/hex.h"
@@ -15,6 +17,7 @@
 struct exec_options {
         struct bpf_input input;
         const char *mem;
+        struct option_strings entries, answers;
         int64_t steps;
         bool lax, json, plugin, elf;
 };
@@ -22,6 +25,10 @@ struct exec_options {
 static const struct option options[] = {
         BPF_INPUT_OPTIONS(struct exec_options, input),
         {"mem", 0, OPTION_STRING, offsetof(struct exec_options, mem), "HEX", .help = "the bytes that r1 points to"},
+        {"entry", 0, OPTION_STRINGS, offsetof(struct exec_options, entries), "MAP:KEY:VALUE",
+         .help = "what a map holds at the start, key and value in hexadecimal"},
+        {"answer", 0, OPTION_STRINGS, offsetof(struct exec_options, answers), "NUMBER",
+         .help = "what a helper that asks for the time, chance or a level is told; several take turns"},
         {"steps", 0, OPTION_QUANTITY, offsetof(struct exec_options, steps), "COUNT", "1000000", UNIT_COUNT, 1,
          INT64_MAX, .help = "stop after so many instructions"},
         {"lax", 0, OPTION_FLAG, offsetof(struct exec_options, lax), .help = "check memory accesses only"},
@@ -40,6 +47,8 @@ struct outcome {
         struct store *store;
         uint8_t *memory;
         struct text trace;
+        uint64_t answers[OPTION_STRINGS_MAX];
+        size_t n_answers, next_answer;
 };
 
 static void outcome_done(struct outcome *outcome)
@@ -51,10 +60,70 @@ static void outcome_done(struct outcome *outcome)
 
 static void add_trace(void *userdata, const char *line, size_t len)
 {
-        struct text *trace = userdata;
+        struct outcome *out = userdata;
 
-        text_add_visible(trace, line, len > 0 && line[len - 1] == '\n' ? len - 1 : len);
-        text_add(trace, "\n");
+        text_add_visible(&out->trace, line, len > 0 && line[len - 1] == '\n' ? len - 1 : len);
+        text_add(&out->trace, "\n");
+}
+
+static uint64_t answer(void *userdata)
+{
+        struct outcome *out = userdata;
+
+        return out->answers[out->next_answer++ % out->n_answers];
+}
+
+static uint32_t answer_half(void *userdata)
+{
+        return (uint32_t)answer(userdata);
+}
+
+static int64_t answer_level(void *userdata, enum helper_id helper, const uint64_t args[static 2])
+{
+        return helper == HELPER_GPIO_GET ? (int64_t)answer(userdata) : 0;
+}
+
+static int take_answers(const struct exec_options *o, struct outcome *out, struct err *err)
+{
+        for (size_t i = 0; i < o->answers.n; i++) {
+                char *end = NULL;
+
+                errno = 0;
+                out->answers[i] = strtoull(o->answers.items[i], &end, 0);
+                if (errno != 0 || end == o->answers.items[i] || *end != 0)
+                        return err_set(err, ERR_USAGE, EINVAL, "--answer %s: expected a number, such as 7 or 0x1f",
+                                       o->answers.items[i]);
+        }
+        out->n_answers = o->answers.n;
+        return 0;
+}
+
+/* "MAP:KEY:VALUE" into the maps. */
+static int put_entry(const struct program *program, struct store *store, const char *spec, struct err *err)
+{
+        size_t name_len = strcspn(spec, ":"), key_len = 0, value_len = 0, offset;
+        const char *key_text = spec + name_len + (spec[name_len] != 0);
+        size_t key_text_len = strcspn(key_text, ":");
+        const char *value_text = key_text + key_text_len + (key_text[key_text_len] != 0);
+        _cleanup_free_ uint8_t *key = NULL, *value = NULL;
+        uint32_t map = 0;
+        int r;
+
+        while (map < program->n_maps &&
+               (strncmp(program->maps[map].name, spec, name_len) != 0 || program->maps[map].name[name_len] != 0))
+                map++;
+        if (map == program->n_maps || program->maps[map].kind == MAP_RING)
+                return err_set(err, ERR_USAGE, ENOENT, "--entry %s: the program has no map of that name with keys",
+                               spec);
+        if (hex_decode(span_of(key_text, key_text_len), &key, &key_len, &offset) < 0 ||
+            hex_decode(span_of_text(value_text), &value, &value_len, &offset) < 0 ||
+            key_len != program->maps[map].key_size || value_len != program->maps[map].value_size)
+                return err_set(err, ERR_USAGE, EINVAL,
+                               "--entry %s: expected MAP:KEY:VALUE with %" PRIu32 " and %" PRIu32
+                               " bytes in hexadecimal",
+                               spec, program->maps[map].key_size, program->maps[map].value_size);
+        r = store_update(store, map, key, value, STORE_ANY);
+        return r < 0 ? err_set(err, ERR_USAGE, -r, "--entry %s: the map has no room for it", spec) : 0;
 }
 
 /* The context's bytes: those of --mem, zero behind them. */
@@ -84,15 +153,24 @@ static int make_memory(struct program *program, const char *hex, uint8_t **ret, 
 static int execute(struct program *program, const struct exec_options *o, const char *memory, struct outcome *out,
                    struct err *err)
 {
-        struct embed embed = {.userdata = &out->trace, .trace = add_trace};
+        struct embed embed = {.userdata = out, .trace = add_trace};
         struct oracle_options how = {.max_steps = (uint64_t)o->steps, .embed = &embed, .is_lax = o->lax || o->plugin};
         int r;
 
         r = make_memory(program, memory, &out->memory, err);
         if (r == 0)
                 r = store_new(program->maps, program->n_maps, &out->store, err);
+        if (r == 0)
+                r = take_answers(o, out, err);
+        for (size_t i = 0; i < o->entries.n && r == 0; i++)
+                r = put_entry(program, out->store, o->entries.items[i], err);
         if (r < 0)
                 return r;
+        if (out->n_answers > 0) {
+                embed.time_ns = answer;
+                embed.random_u32 = answer_half;
+                embed.actuate = answer_level;
+        }
         out->r = oracle_run(program, out->store, program->context.size > 0 ? out->memory : NULL, &how, &out->result,
                             &out->fault, err);
         return out->r < 0 ? out->r : 0;

@@ -102,6 +102,11 @@ class Raw(unittest.TestCase):
             self.assertIn(done.returncode, (2, 3))
             self.assertIn(message, done.stdout + done.stderr)
 
+    def test_text_is_no_program(self):
+        done = run_with_input("int f(void) { return 0; }\n", "check", "-")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("clang -target bpf", done.stderr)
+
     def test_plugin(self):
         done = run_with_input(RETURN_42, "exec", "--plugin")
         self.assertEqual((done.returncode, done.stdout), (0, "2a\n"))
@@ -153,6 +158,33 @@ class Check(unittest.TestCase):
         done = run_with_input(text, "exec", "--asm", "--mem", example["context"], "-")
         self.assertEqual(done.returncode, 1)
         self.assertIn("uninit-stack at slot 3", done.stdout)
+
+    def test_replay(self):
+        lookup = "*(u32 *)(r10 - 4) = 9\nr1 = map[0]\nr2 = r10\nr2 += -4\ncall map_lookup_elem\n"
+        for text, options in [
+            (lookup + "if r0 == 0 goto +3\nr1 = *(u64 *)(r0 + 0)\nif r1 != 77 goto +1\nr0 = r9\nr0 = 0\nexit\n",
+             ["--map", "hash:4:8:4"]),
+            ("call ktime_get_ns\nif r0 != 1234 goto +1\nr0 = r9\nexit\n", []),
+            ("r0 = *(u8 *)(r1 + 9)\nif r0 != 5 goto +1\nr0 = r9\nexit\n", ["--context", "16B"]),
+        ]:
+            done = run_with_input(text, "check", "--asm", *options, "-")
+            self.assertEqual(done.returncode, 3)
+            slot = re.search(r"uninit-register at slot (\d+)", done.stdout).group(1)
+            replay = re.search(r"replay: assay bpf exec (.*) and the same file", done.stdout).group(1).split()
+            self.assertIn(replay[0], ("--entry", "--answer", "--mem"))
+            done = run_with_input(text, "exec", "--asm", *options, *replay, "-")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"uninit-register at slot {slot}", done.stdout)
+            # it is this input, not any
+            self.assertEqual(run_with_input(text, "exec", "--asm", *options, "-").returncode, 0)
+
+    def test_wrong_entries_and_answers(self):
+        for option, value in [("--entry", "map1:00:00"), ("--entry", "map0"), ("--entry", "map0:00000000:00"), ("--entry", "")]:
+            done = run_with_input("r0 = 0\nexit\n", "exec", "--asm", "--map", "hash:4:8:4", option, value, "-")
+            self.assertEqual((done.returncode, done.stdout), (2, ""), value)
+            self.assertIn(option, done.stderr)
+        for value in ["", "x", "0x", "7 ", "99999999999999999999"]:
+            self.assertEqual(run_with_input("r0 = 0\nexit\n", "exec", "--asm", "--answer", value, "-").returncode, 2, value)
 
     def test_not_proven(self):
         # 5 * 5 is 25, which the check does not know of squares
