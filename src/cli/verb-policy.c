@@ -35,12 +35,13 @@ int policy_combine_all(struct policy **policies, size_t n, struct policy **ret, 
 static const struct verb *const verbs_of_policy[] = {
         &verb_policy_check,
         &verb_policy_explain,
+        &verb_policy_learn,
         NULL,
 };
 
 const struct verb verb_policy = {
         .name = "policy",
-        .summary = "check network policies, and say what they decide",
+        .summary = "check network policies, say what they decide, and learn them",
         .description =
                 "A policy says what a command may reach on the network. Several narrow each other: what is allowed "
                 "is\nwhat each of them allows.",

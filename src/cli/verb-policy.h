@@ -4,7 +4,7 @@
 #include "cli/verb.h"
 #include "sandbox/policy.h"
 
-extern const struct verb verb_policy_check, verb_policy_explain;
+extern const struct verb verb_policy_check, verb_policy_explain, verb_policy_learn;
 
 /* policy_load_all - the policies of @n files, each for itself
  * @ret: @n policies, each of which the caller frees; all NULL after an error

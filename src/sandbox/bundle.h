@@ -25,6 +25,7 @@ struct bundle;
 #define BUNDLE_FILE "run-bundle.json"
 
 /* bundle_open - start a record for the folder @path, which is made (mode 0700) where it is missing
+ * @path: NULL: it is only kept in memory, and bundle_write() writes nothing
  *
  * Return: 0; a negative errno with the reason in @err, also where the folder holds a record already.
  */
