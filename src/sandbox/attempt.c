@@ -2,7 +2,6 @@
 #include "sandbox/attempt.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "sandbox/bundle.h"
 #include "sandbox/policy.h"
 #include "sys/loop.h"
 
@@ -92,22 +90,6 @@ static bool is_own(const struct ip_prefix *address)
         return memcmp(address->bytes, zeros, 15) == 0 && address->bytes[15] <= 1;
 }
 
-static void record(struct bundle *bundle, pid_t pid, const char *target, const char *rule)
-{
-        char link[32], executable[PATH_MAX];
-        ssize_t len;
-
-        if (!bundle)
-                return;
-        snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-        len = readlink(link, executable, sizeof(executable) - 1);
-        executable[len > 0 ? len : 0] = '\0';
-        bundle_attempt(bundle,
-                       &(const struct bundle_attempt){
-                               .target = target, .rule = rule, .executable = len > 0 ? executable : NULL, .pid = pid},
-                       1);
-}
-
 /* Return: the errno for the caller; 0 lets the call go on. */
 static int judge(struct attempts *a, const struct seccomp_question *q)
 {
@@ -132,8 +114,7 @@ static int judge(struct attempts *a, const struct seccomp_question *q)
         policy_decide(a->sandbox->policy, &target, &decision);
         target_format(&target, text);
         decision_rule_format(&decision, rule);
-        record(a->sandbox->bundle, q->pid, text, rule);
-        sandbox_denied(a->sandbox, text, rule);
+        sandbox_denied(a->sandbox, text, rule, q->pid);
         return EPERM;
 }
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/denial.h"
 
+#include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "sandbox/bundle.h"
 
 #define PLACES         1024 /* one target pushes out another of the same place, which is then told again */
 #define LINES_A_SECOND 100
@@ -60,7 +64,25 @@ bool denials_admit(struct denials *denials, const char *target, int64_t now_ns)
         return true;
 }
 
-void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rule)
+static void record(struct bundle *bundle, const char *target, const char *rule, pid_t pid)
+{
+        struct bundle_attempt attempt = {.target = target, .rule = rule, .pid = pid};
+        char link[32], executable[PATH_MAX];
+        ssize_t len = 0;
+
+        if (!bundle)
+                return;
+        snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+        if (pid > 0)
+                len = readlink(link, executable, sizeof(executable) - 1);
+        if (len > 0) {
+                executable[len] = '\0';
+                attempt.executable = executable;
+        }
+        bundle_attempt(bundle, &attempt, 1);
+}
+
+void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rule, pid_t pid)
 {
         _cleanup_text_ struct text line = {0};
         /* of a terminal that is relayed: a line feed alone would not return to the first column */
@@ -68,6 +90,7 @@ void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rul
 
         if (sandbox->is_proving)
                 return;
+        record(sandbox->bundle, target, rule, pid);
         if (!denials_admit(sandbox->denials, target, clock_now_ns(CLOCK_MONOTONIC)))
                 return;
         text_add_visible(&line, target, strlen(target));

@@ -92,7 +92,7 @@ void proxy_tell(const struct proxy *proxy, const struct destination *to, const s
         if (!why)
                 decision_rule_format(decision, rule);
         if (!allowed)
-                sandbox_denied(proxy->sandbox, text, attempt.rule);
+                sandbox_denied(proxy->sandbox, text, attempt.rule, 0);
         else
                 bundle_attempt(proxy->sandbox->bundle, &attempt, 1);
 }

@@ -119,10 +119,11 @@ const struct enforcer_ops *enforcer_find(const char *name);
  */
 int enforcer_choose(const char *name, const struct policy *policy, const struct enforcer_ops **ret, struct err *err);
 
-/* sandbox_denied - tell the user at once what was refused; the same target is not repeated within a second, nor are
- * there more than 100 lines a second
+/* sandbox_denied - record what was refused, and tell the user at once; the same target is not repeated within a second,
+ * nor are there more than 100 lines a second
  * @target: what was asked for: "tcp 192.0.2.1:443", "udp [2001:db8::1]:53", "name www.example.com"; outside bytes are
  *          made visible
  * @rule:   what decided, and where it stands: "default deny, policy.yaml:3"
+ * @pid:    who asked, in the host's numbers; 0: not known
  */
-void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rule);
+void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rule, pid_t pid);

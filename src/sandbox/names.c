@@ -134,7 +134,7 @@ static void note(void *userdata, const struct resolver_question *question)
         bundle_question(names->sandbox->bundle, question->name, type_text(question->type, type),
                         answer_of(question->outcome), addresses, n, question->target ? question->reason : NULL);
         if (question->target)
-                sandbox_denied(names->sandbox, question->target, question->reason ? question->reason : "policy");
+                sandbox_denied(names->sandbox, question->target, question->reason ? question->reason : "policy", 0);
 }
 
 int names_serve(struct names *names, struct err *err)

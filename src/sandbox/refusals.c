@@ -69,7 +69,7 @@ static void tell(struct refusals *refusals, const struct packet_flow *flow)
 
                 snprintf(text, sizeof(text), "protocol %u to %s", flow->protocol,
                          ip_prefix_format(&target.address, address));
-                sandbox_denied(refusals->sandbox, text, "only TCP and UDP are let through");
+                sandbox_denied(refusals->sandbox, text, "only TCP and UDP are let through", 0);
                 return;
         }
         target_format(&target, text);
@@ -78,7 +78,7 @@ static void tell(struct refusals *refusals, const struct packet_flow *flow)
                 snprintf(rule, sizeof(rule), "%s", other_reason(flow, &target));
         else
                 decision_rule_format(&decision, rule);
-        sandbox_denied(refusals->sandbox, text, rule);
+        sandbox_denied(refusals->sandbox, text, rule, 0);
 }
 
 void refusals_drain(struct refusals *refusals)
