@@ -78,6 +78,10 @@ static int run_learn(const void *given, int argc, char **argv, struct err *err)
         status = sandbox_run(&sandbox, err);
         if (status < 0)
                 return status;
+        if (err->kind != ERR_NONE) { /* it could not be run: that needs no policy */
+                log_info("assay policy learn: %s", err->text);
+                return status;
+        }
         r = write_policy(bundle, o->output, err);
         return r < 0 ? r : status;
 }
