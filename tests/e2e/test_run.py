@@ -199,7 +199,8 @@ class Phases(Campaign):
         return self.partial() is not None and self.child(process, "load") is None
 
     def is_preparing(self, process):
-        return self.child(process, "load") is not None and self.child(process, "probe") is None
+        child = self.child(process, "load")  # which waits for the start, and then is busy
+        return child is not None and self.processor_ticks(child) < 5
 
     def is_measuring(self, process):
         child = self.child(process, "probe")
