@@ -60,6 +60,7 @@ class Peers(unittest.TestCase):
         for old, new in changes:
             self.assertIn(old, text)
             text = text.replace(old, new)
+        shutil.copytree(HTTP.parent / "policies", self.scratch / "policies", dirs_exist_ok=True)
         manifest = self.scratch / "http.yaml"
         manifest.write_text(text)
         done = program.run("run", manifest, "-o", self.scratch, env=env)
@@ -75,9 +76,11 @@ class Peers(unittest.TestCase):
         done, archive = self.run_one()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("wrapper/small", done.stdout)
+        policy = HTTP.parent / "policies" / "one-origin.yaml"
+        self.assertEqual((archive / "data/inputs/policies/one-origin.yaml").read_bytes(), policy.read_bytes())
         verified = program.run("verify", archive)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
-        for cell in ("native-small", "watched-small", "wrapper-small", "wrapper-secure"):
+        for cell in ("native-small", "watched-small", "walled-small", "relayed-small", "wrapper-small", "wrapper-secure"):
             for path, trial in self.trials(archive, cell):
                 self.assertTrue(trial["valid"], trial["reason"])
                 counts = trial["counts"]
@@ -108,6 +111,10 @@ class Peers(unittest.TestCase):
             self.assertEqual(counts["escapes"] + counts["absent"], counts["attempts"])
             self.assertGreater(counts["escapes"], 40)
             tried = counts["attempts"]
+        for cell in ("walled-deny", "relayed-deny"):
+            for _, trial in self.trials(archive, cell):
+                counts = trial["counts"]
+                self.assertEqual((counts["escapes"], counts["blocked_allowed"], counts["unproven"]), (0, 0, 0))
         for _, trial in self.trials(archive, "closed-deny"):
             self.assertEqual((trial["counts"]["escapes"], trial["counts"]["unproven"]), (0, 0))
             stopped = [p["attempt"] for p in trial["notes"]["proofs"] if p["result"] == "stopped"]
@@ -151,6 +158,15 @@ class Peers(unittest.TestCase):
         done, _ = self.run_one(text=WRONG, env={"PATH": f"{folder}:{os.environ['PATH']}"})
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("haproxy ended: no license today", done.stdout + done.stderr)
+
+    def test_plan_of_the_experiment(self):
+        for args in ((), ("--short",)):
+            code, plan = program.run_json("run", "exp-020", "--dry-run", *args)
+            self.assertEqual(code, 0)
+            cells = {trial["cell"] for trial in plan["trials"]}
+            self.assertLessEqual({"native/small", "wall/bulk", "proxy/stream", "wall/https", "deny-all/deny", "haproxy/small",
+                                  "bubblewrap/start", "open/deny"}, cells)
+            self.assertEqual(len(plan["trials"]), len(cells) * (9 if args else 33))
 
     def test_wrong_places(self):
         for change, message in [
