@@ -15,6 +15,10 @@
  * from, and so can neither amplify nor be made to talk to groups; it does not answer what a reflector sends, so two of
  * them cannot be set upon each other.
  *
+ * While one peer sends more than can be answered, a second socket at the same address takes its packets and sends its
+ * replies, which is cheaper for the kernel; nobody notices, and no packet is lost when it comes or goes. Only a
+ * reflector on one address does so.
+ *
  * Life of a reflector: as a probe's. reflector_new() makes the counters shared with children forked later;
  * reflector_open() and reflector_run() belong to one process. */
 
@@ -32,6 +36,7 @@ struct reflector_counts {
         uint64_t refused;                /* replies that the kernel did not take */
         uint64_t unstamped;              /* answered with the user's receive stamp for lack of the kernel's */
         uint64_t evicted;                /* peers forgotten for want of room */
+        uint64_t by_session;             /* replies to a peer that flooded, by a socket that was that peer's only */
         uint32_t receive_overflow;       /* packets that the full receive buffer has cost */
         int last_refusal;                /* errno of the last refused reply; 0: none */
 };

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
+#include <linux/sock_diag.h>
 
 #include "base/clock.h"
 #include "base/macro.h"
@@ -90,6 +91,28 @@ static int set_no_way(struct err *err, int errnum, const union address *peer)
                                         : "");
 }
 
+static int bind_alone(int fd, const union address *local)
+{
+        return local->any.sa_family != AF_UNSPEC && bind(fd, &local->any, address_len(local)) < 0 ? -errno : 0;
+}
+
+/* Two sockets may have one address while both say so, and they say so only meanwhile: nobody else gets in. */
+static int bind_beside(int fd, const struct udp_options *options)
+{
+        int r;
+
+        r = set_option(options->beside, SOL_SOCKET, SO_REUSEADDR, 1);
+        if (r < 0)
+                return r;
+        r = set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+        if (r == 0)
+                r = bind_alone(fd, &options->local);
+        if (r == 0)
+                r = set_option(fd, SOL_SOCKET, SO_REUSEADDR, 0);
+        set_option(options->beside, SOL_SOCKET, SO_REUSEADDR, 0);
+        return r;
+}
+
 int udp_open(const struct udp_options *options, struct udp_buffers *ret_buffers, struct err *err)
 {
         const union address *local = &options->local, *peer = &options->peer;
@@ -108,14 +131,32 @@ int udp_open(const struct udp_options *options, struct udp_buffers *ret_buffers,
                 r = set_options(fd, family, options);
         if (r < 0)
                 return err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot set the options of a UDP socket");
-        if (local->any.sa_family != AF_UNSPEC && bind(fd, &local->any, address_len(local)) < 0)
-                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot bind to %s", address_format(local, text));
+        r = options->beside ? bind_beside(fd, options) : bind_alone(fd, local);
+        if (r < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot bind to %s", address_format(local, text));
         if (peer->any.sa_family != AF_UNSPEC && connect(fd, &peer->any, address_len(peer)) < 0)
                 return set_no_way(err, errno, peer);
 
         if (ret_buffers)
                 *ret_buffers = buffers;
         return TAKE_FD(fd);
+}
+
+int udp_part(int fd, const union address *local)
+{
+        /* Nobody sends from there but the two sockets themselves. */
+        return connect(fd, &local->any, address_len(local)) < 0 ? -errno : 0;
+}
+
+int udp_dropped(int fd, uint32_t *ret)
+{
+        uint32_t values[SK_MEMINFO_VARS] = {0};
+        socklen_t len = sizeof(values);
+
+        if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, values, &len) < 0)
+                return -errno;
+        *ret = values[SK_MEMINFO_DROPS];
+        return 0;
 }
 
 int udp_stamps_restart(int fd)

@@ -50,6 +50,7 @@ struct udp_options {
         uint8_t ttl;         /* 0: the system's */
         uint8_t dscp;
         int send_buffer_bytes; /* 0: UDP_BUFFER_BYTES */
+        int beside; /* a socket of ours at the same address and port, which this one is for a peer of; 0: none */
         enum udp_stamps stamps;
 
         /* with each packet */
@@ -68,6 +69,17 @@ struct udp_options {
  * Return: the descriptor; a negative errno with the reason in @err.
  */
 int udp_open(const struct udp_options *options, struct udp_buffers *ret_buffers, struct err *err);
+
+/* udp_part - let a socket that was opened beside another one, at @local, get no more packets: those of its peer go to
+ * the other one from now on, and none is lost in between; what is in its buffer stays there
+ *
+ * Return: 0 or a negative errno.
+ */
+int udp_part(int fd, const union address *local);
+
+/* udp_dropped - packets that the full receive buffer has cost so far, modulo 2^32, for a socket that does not tell it
+ * with each packet (which takes time when it is full). Return: 0 or a negative errno. */
+int udp_dropped(int fd, uint32_t *ret);
 
 /* udp_stamps_restart - let transmit stamps of @fd be numbered from 0 again, beginning with the next packet
  *

@@ -229,6 +229,93 @@ static void test_stateful(void **state)
         close(second);
 }
 
+/* ---- one peer sends more than can be answered, while another one goes on as usual ---- */
+
+#define FLOOD_FIRST     3000 /* wait when the reflector goes on, so that it cannot keep up */
+#define FLOOD_AT_ONCE   4000 /* fit in the buffers of both */
+#define FLOOD_PER_OTHER 1000
+
+struct flood {
+        const union address *to;
+        int fd, other_fd;
+        uint32_t sent, received, other_sent;
+};
+
+static void flood_send(struct flood *f)
+{
+        uint8_t packet[STAMP_LEN];
+
+        make_request(packet, f->sent++);
+        assert_int_equal(sendto(f->fd, packet, STAMP_LEN, 0, &f->to->any, address_len(f->to)), STAMP_LEN);
+        if (f->sent % FLOOD_PER_OTHER != 0)
+                return;
+        make_request(packet, f->other_sent++);
+        assert_int_equal(sendto(f->other_fd, packet, STAMP_LEN, 0, &f->to->any, address_len(f->to)), STAMP_LEN);
+}
+
+/* The next reply is that to the request @sequence, the reflector's own number is the same, and the right one sent it.
+ */
+static void expect_reply(int fd, const union address *from, uint32_t sequence)
+{
+        socklen_t len = sizeof(union address);
+        union address where = {0};
+        struct stamp_reply reply;
+        uint8_t packet[100];
+
+        if (recvfrom(fd, packet, sizeof(packet), 0, &where.any, &len) != STAMP_LEN)
+                fail_msg("no reply to request %u: %s", sequence, strerror(errno));
+        assert_true(address_equal(&where, from));
+        assert_int_equal(stamp_reply_parse(span_of(packet, STAMP_LEN), &reply), STAMP_FAULT_NONE);
+        assert_int_equal(reply.sender_sequence, sequence);
+        assert_int_equal(reply.sequence, sequence);
+}
+
+/* Whichever socket serves it, each packet is answered once, in its order, and the other peer notices nothing. */
+static void test_flood(void **state)
+{
+        struct pair *p = *state;
+        const union address where = address_of(&p->v4[1], PORT);
+        const struct reflector_config config = {.local = where, .sched = {.cpu = SCHED_CPU_ANY}};
+        int64_t deadline_ns = clock_now_ns(CLOCK_MONOTONIC) + LONG_NS;
+        _cleanup_reflector_ struct reflector *reflector = NULL;
+        struct flood f = {.to = &where,
+                          .fd = udp_socket(&p->ns[0], &p->v4[0], 0),
+                          .other_fd = udp_socket(&p->ns[0], &p->v4[0], 0)};
+        const struct reflector_counts *counts;
+        struct child child = CHILD_INIT;
+        int bytes = 8 << 20;
+        struct err err = {0};
+
+        assert_int_equal(setsockopt(f.fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)), 0);
+        assert_ok(reflector_new(&config, &reflector, &err));
+        counts = reflector_counts(reflector);
+        instrument_start(&p->ns[1], run_reflector, reflector, &child);
+        instrument_go(&child, 0);
+        flood_send(&f); /* makes the two ends known to each other */
+        expect_reply(f.fd, &where, f.received++);
+        assert_int_equal(kill(child.pid, SIGSTOP), 0);
+        while (f.sent < FLOOD_FIRST)
+                flood_send(&f);
+        assert_int_equal(kill(child.pid, SIGCONT), 0);
+        while (counts->by_session == 0 && clock_now_ns(CLOCK_MONOTONIC) < deadline_ns) {
+                flood_send(&f);
+                while (f.sent - f.received >= FLOOD_AT_ONCE)
+                        expect_reply(f.fd, &where, f.received++);
+        }
+        while (f.received < f.sent)
+                expect_reply(f.fd, &where, f.received++);
+        flood_send(&f);
+        expect_reply(f.fd, &where, f.received++);
+        for (uint32_t i = 0; i < f.other_sent; i++)
+                expect_reply(f.other_fd, &where, i);
+        instrument_end(&child);
+        assert_true(counts->by_session > 0);
+        assert_int_equal(counts->reflected, f.sent + f.other_sent);
+        assert_int_equal(counts->receive_overflow, 0);
+        close(f.fd);
+        close(f.other_fd);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -238,6 +325,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_two_reflectors, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_same_length_and_class, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_stateful, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_flood, pair_set_up, pair_tear_down),
         };
         struct err err = {0};
 
