@@ -151,7 +151,7 @@ static int add_common_notes(const struct policy *policy, struct text *out)
 static int run_check(const void *given, int argc, char **argv, struct err *err)
 {
         const struct check_options *o = given;
-        _cleanup_free_ struct policy **policies = calloc((size_t)argc, sizeof(*policies));
+        _cleanup_free_ struct policy **policies = calloc((size_t)argc, sizeof(struct policy *));
         _cleanup_policy_ struct policy *policy = NULL;
         _cleanup_text_ struct text out = {0};
         int r;
@@ -166,7 +166,7 @@ static int run_check(const void *given, int argc, char **argv, struct err *err)
         }
         if (r == 0)
                 r = policy_combine_all(policies, (size_t)argc, &policy, err);
-        if (r < 0)
+        if (r != 0)
                 return r;
         if (o->json)
                 return print_json(json_pack("{s:i, s:o}", "assay", 1, "policy", policy_to_json(policy)), err);

@@ -139,7 +139,7 @@ static int run_explain(const void *given, int argc, char **argv, struct err *err
         static const int exit_codes[] = {[POLICY_ALLOWED] = 0, [POLICY_DENIED] = 3, [POLICY_PENDING] = 4};
         const struct explain_options *o = given;
         size_t n = (size_t)argc - 1;
-        _cleanup_free_ struct policy **policies = calloc(n, sizeof(*policies));
+        _cleanup_free_ struct policy **policies = calloc(n, sizeof(struct policy *));
         _cleanup_policy_ struct policy *policy = NULL;
         _cleanup_json_ json_t *layers = NULL;
         _cleanup_text_ struct text each = {0}, out = {0};
@@ -154,11 +154,11 @@ static int run_explain(const void *given, int argc, char **argv, struct err *err
         r = read_target(o, argv[n], &host, &target, err);
         if (r == 0)
                 r = policy_load_all(argv, n, policies, err);
-        if (r < 0)
+        if (r != 0)
                 return r;
         layers = each_layer(policies, n, &target, &each);
         r = policy_combine_all(policies, n, &policy, err);
-        if (r < 0)
+        if (r != 0)
                 return r;
         explain(policy, &target, &all);
         text_addf(&out, "%s: ", target_format(&target, text));

@@ -95,7 +95,7 @@ static int find_cuts(const struct policy *policy, struct cuts *cuts)
                 for (size_t i = 0; r == 0 && i < policy->layers[l]->n_rules; i++)
                         if (policy->layers[l]->rules[i].match == POLICY_MATCH_ADDRESS)
                                 r = cuts_add_both(cuts, &policy->layers[l]->rules[i].prefix);
-        if (r == 0)
+        if (r == 0 && cuts->n > 0)
                 qsort(cuts->cuts, cuts->n, sizeof(cuts->cuts[0]), compare_cuts);
         return r;
 }

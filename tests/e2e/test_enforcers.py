@@ -2,6 +2,7 @@
 """assay exec under a policy that allows something, behind the wall and through the proxy: what is allowed is reached, what
 is not is refused at once and told, whoever is killed; and nothing stays on the host. The names come from a server of ours."""
 import http.server
+import json
 import os
 import pathlib
 import shutil
@@ -200,6 +201,22 @@ class Enforcer(unittest.TestCase):
             done = self.curl(url)
             self.assertEqual(done.returncode, 7, done.stderr)  # curl's: could not connect
             self.assertIn(f"assay: denied tcp {target} (rule: default deny, {self.policy}", done.stderr)
+
+    def test_the_record_has_what_was_denied(self):
+        with tempfile.TemporaryDirectory(prefix="assay-record-") as folder:
+            os.chown(folder, self.user or 0, self.user or 0)
+            args = self.args("sh", "-c", f"curl -s http://{HERE}:{CLOSED}/; curl -s http://{HERE}:{OPEN}/")
+            args[args.index("--"):args.index("--")] = ["--bundle", f"{folder}/record"]
+            done = subprocess.run(args, text=True, capture_output=True, timeout=60, check=False, cwd="/")
+            self.assertEqual((done.returncode, done.stdout), (0, "ok"), done.stderr)
+            record = json.loads((pathlib.Path(folder) / "record" / "run-bundle.json").read_text())
+        denied = record["network"]["denied"]
+        self.assertEqual([entry["target"] for entry in denied], [f"tcp {HERE}:{CLOSED}"])
+        self.assertGreaterEqual(denied[0]["count"], 1)
+        self.assertIn("default deny, ", denied[0]["rule"])
+        self.assertEqual(record["enforcement"]["enforcer"], self.enforcer)
+        self.assertEqual(record["enforcement"]["observed"], "enforced")
+        self.assertIs(record["enforcement"]["network_non_bypassable"], True)
 
     def test_errnos(self):
         done = self.python(f"""

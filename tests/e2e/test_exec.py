@@ -641,7 +641,12 @@ class End(Sandbox):
                   "        if os.fork() == 0: os._exit(0)\n"
                   "        os._exit(0)\n"
                   "    os.wait()\n"
-                  "def zombies(): return [p for p in os.listdir('/proc') if p.isdigit() and open(f'/proc/{p}/stat').read().rsplit(')', 1)[1].split()[0] == 'Z']\n"
+                  "def state(pid):\n"
+                  "    try:\n"
+                  "        return open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()[0]\n"
+                  "    except OSError:\n"
+                  "        return ''\n"
+                  "def zombies(): return [p for p in os.listdir('/proc') if p.isdigit() and state(p) == 'Z']\n"
                   "deadline = time.monotonic() + 20\n"
                   "while zombies() and time.monotonic() < deadline: pass\n"
                   "print(len(zombies()))\n")
