@@ -40,6 +40,15 @@ bool destination_read(enum transport transport, const struct sockaddr_storage *f
         return true;
 }
 
+static const struct ip_prefix loopback = {.family = AF_INET, .bytes = {127, 0, 0, 1}, .length_bits = 32};
+
+/* What the proof has to see arrive, whatever the policy. */
+static bool is_control(const struct proxy *proxy, const struct destination *to)
+{
+        return proxy->control_port != 0 && to->port == proxy->control_port && to->address.family == AF_INET &&
+               memcmp(to->address.bytes, loopback.bytes, 4) == 0;
+}
+
 enum policy_outcome proxy_decide(const struct proxy *proxy, const struct destination *to, const char *sni,
                                  const char *http_host, bool *ret_by_name, struct decision *ret)
 {
@@ -54,6 +63,8 @@ enum policy_outcome proxy_decide(const struct proxy *proxy, const struct destina
         if (ret_by_name)
                 *ret_by_name = false;
         policy_decide(proxy->sandbox->policy, &target, ret);
+        if (is_control(proxy, to))
+                ret->outcome = POLICY_ALLOWED;
         if (ret->outcome == POLICY_ALLOWED || !proxy->names)
                 return ret->outcome;
         while ((name = pins_next(names_pins(proxy->names), &to->address, now_ns, name))) {
@@ -88,6 +99,8 @@ void proxy_tell(const struct proxy *proxy, const struct destination *to, const s
         char text[TARGET_TEXT], rule[DECISION_TEXT];
         struct bundle_attempt attempt = {.target = text, .rule = why ? why : rule, .is_allowed = allowed};
 
+        if (is_control(proxy, to))
+                return;
         format_destination(proxy, to, text);
         if (!why)
                 decision_rule_format(decision, rule);
@@ -97,11 +110,26 @@ void proxy_tell(const struct proxy *proxy, const struct destination *to, const s
                 bundle_attempt(proxy->sandbox->bundle, &attempt, 1);
 }
 
+int proxy_open_flow(struct proxy *proxy, const struct destination *to, struct quota_flow *flow)
+{
+        char text[TARGET_TEXT];
+        const char *why = NULL;
+        int r;
+
+        if (is_control(proxy, to))
+                return 0;
+        r = quota_open(proxy->quotas, format_destination(proxy, to, text), loop_now_ns(proxy->sandbox->loop), flow,
+                       &why);
+        if (why)
+                proxy_tell(proxy, to, NULL, false, why);
+        return r;
+}
+
 void proxy_count(const struct proxy *proxy, const struct destination *to, uint64_t sent, uint64_t received)
 {
         char text[TARGET_TEXT];
 
-        if (proxy->sandbox->bundle)
+        if (proxy->sandbox->bundle && !is_control(proxy, to))
                 bundle_bytes(proxy->sandbox->bundle, format_destination(proxy, to, text), sent, received, 1);
 }
 
@@ -123,16 +151,9 @@ int proxy_listen(int family, int type)
 
 /* ---- what it can do ---- */
 
+/* It sees each flow, what it says, and every byte of it. */
 static int proxy_able(const struct policy *policy, struct err *err)
 {
-        const struct policy_limits *limits[] = {&policy->total, &policy->per_target};
-
-        for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
-                if (limits[i]->rate_bps || limits[i]->bytes || limits[i]->connections ||
-                    limits[i]->new_connections_hz) {
-                        err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP, "it does not enforce `limits`");
-                        return 0;
-                }
         return 1;
 }
 
@@ -172,7 +193,6 @@ static int add_rules(struct proxy *proxy, struct err *err)
                                .n_ranges = proxy->n_ranges,
                                .has_names = rules_has_names(policy),
                                .has_resolver = rules_has_names(policy),
-                               .total = policy->total,
                                .proxy_port = PROXY_PORT,
                                .localhost = proxy->localhost};
         rules_inner(&rules, &text);
@@ -195,6 +215,8 @@ static int proxy_inside(struct sandbox *sandbox, struct err *err)
                 proxy->listeners[i] = proxy->datagrams[i] = (struct proxy_entry){.proxy = proxy, .fd = -1};
                 proxy->raws[i] = -1;
         }
+        if (quotas_new(sandbox->policy, &proxy->quotas) < 0)
+                return err_set_nomem(err);
         r = own_everything(RULES_OWN_V4, AF_INET, err);
         if (r == 0)
                 own_everything(RULES_OWN_V6, AF_INET6, &no_v6); /* without it nothing goes out over IPv6 */
@@ -228,6 +250,7 @@ static int proxy_up(struct sandbox *sandbox, struct err *err)
         int r;
 
         raise_descriptor_limit();
+        sandbox->control = loopback;
         bundle_observes(sandbox->bundle, BUNDLE_ALLOWED);
         bundle_observes(sandbox->bundle, BUNDLE_DENIED);
         bundle_observes(sandbox->bundle, BUNDLE_BYTES);
@@ -237,6 +260,15 @@ static int proxy_up(struct sandbox *sandbox, struct err *err)
         if (r == 0)
                 r = proxy_tcp_serve(proxy, err);
         return r < 0 ? r : proxy_udp_serve(proxy, err);
+}
+
+static int proxy_expose(struct sandbox *sandbox, const struct ip_prefix *address, uint16_t port, bool is_open,
+                        struct err *err)
+{
+        struct proxy *proxy = sandbox->state;
+
+        proxy->control_port = is_open ? port : 0;
+        return rules_expose_localhost(proxy->nft, port, is_open, err);
 }
 
 static int proxy_admit(struct sandbox *sandbox, const struct pin *pins, size_t n, struct err *err)
@@ -261,6 +293,7 @@ static int proxy_down(struct sandbox *sandbox, struct err *err)
         nft_free(proxy->nft);
         free(proxy->ranges);
         free(proxy->localhost.ranges);
+        quotas_free(proxy->quotas);
         free(proxy);
         sandbox->state = NULL;
         return 0;
@@ -273,5 +306,6 @@ const struct enforcer_ops enforcer_proxy = {
         .inside = proxy_inside,
         .up = proxy_up,
         .admit = proxy_admit,
+        .expose = proxy_expose,
         .down = proxy_down,
 };

@@ -223,6 +223,15 @@ static void address_ends(unsigned number, struct ip_prefix v4[2], struct ip_pref
         }
 }
 
+static struct ip_prefix host_end(unsigned number)
+{
+        struct ip_prefix v4[2], v6[2];
+
+        address_ends(number, v4, v6);
+        v4[0].length_bits = 32;
+        return v4[0];
+}
+
 /* The first number that no other run has: that the name is free is what the kernel decides. */
 static int add_link(struct sandbox *sandbox, struct wall *wall, unsigned *ret_number, struct err *err)
 {
@@ -350,8 +359,23 @@ static int wall_up(struct sandbox *sandbox, struct err *err)
         if (r == 0)
                 r = raise_link(sandbox, wall, number, err);
         if (r == 0)
+                sandbox->control = host_end(number);
+        if (r == 0)
                 r = names_serve(wall->names, err);
         return r < 0 ? r : refusals_watch(wall->refusals, err);
+}
+
+/* The host's end of the link, as the proof's control. */
+static int wall_expose(struct sandbox *sandbox, const struct ip_prefix *address, uint16_t port, bool is_open,
+                       struct err *err)
+{
+        struct wall *wall = sandbox->state;
+        char table[16 + IFNAMSIZ];
+        int r;
+
+        snprintf(table, sizeof(table), "netdev %s", wall->link);
+        r = rules_expose(wall->outer, table, address, port, is_open, err);
+        return r < 0 ? r : rules_expose(wall->inner, "inet assay", address, port, is_open, err);
 }
 
 static int wall_admit(struct sandbox *sandbox, const struct pin *pins, size_t n, struct err *err)
@@ -388,5 +412,6 @@ const struct enforcer_ops enforcer_wall = {
         .inside = wall_inside,
         .up = wall_up,
         .admit = wall_admit,
+        .expose = wall_expose,
         .down = wall_down,
 };

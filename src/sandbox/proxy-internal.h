@@ -7,6 +7,7 @@
 #include "sandbox/enforcer.h"
 #include "sandbox/names.h"
 #include "sandbox/policy.h"
+#include "sandbox/quota.h"
 #include "sandbox/refusals.h"
 #include "sys/loop.h"
 #include "sys/nft.h"
@@ -38,6 +39,8 @@ struct proxy {
         struct policy_range *ranges;
         size_t n_ranges;
         struct port_set localhost;
+        struct quotas *quotas;
+        uint16_t control_port; /* of this host's loopback, open for the proof; 0: none */
 
         struct proxy_entry listeners[2];
         struct loop_timer accept_timer; /* while there are too many flows to accept more */
@@ -77,6 +80,9 @@ enum policy_outcome proxy_decide(const struct proxy *proxy, const struct destina
  */
 void proxy_tell(const struct proxy *proxy, const struct destination *to, const struct decision *decision, bool allowed,
                 const char *why);
+
+/* proxy_open_flow - count one more flow to @to, and tell where a limit refuses it. Return: as quota_open(). */
+int proxy_open_flow(struct proxy *proxy, const struct destination *to, struct quota_flow *flow);
 
 /* proxy_count - record the payload of a flow that has ended */
 void proxy_count(const struct proxy *proxy, const struct destination *to, uint64_t sent, uint64_t received);

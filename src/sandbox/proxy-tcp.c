@@ -38,6 +38,8 @@ struct tcp_flow {
         struct half client, server;
         struct destination to;
         struct inspector inspector;
+        struct quota_flow quota;
+        struct loop_timer pause; /* set while a limit of rate lets nothing be read */
         bool inspects, is_connected, is_connecting, is_by_name;
 };
 
@@ -65,6 +67,8 @@ static void flow_end(struct tcp_flow *flow, bool reset)
 
         if (flow->is_connected)
                 proxy_count(proxy, &flow->to, flow->client.moved, flow->server.moved);
+        quota_close(proxy->quotas, &flow->quota);
+        loop_timer_remove(&flow->pause);
         half_close(&flow->client, reset);
         half_close(&flow->server, reset);
         if (flow->prev)
@@ -135,16 +139,51 @@ static int look(struct tcp_flow *flow)
         return 0;
 }
 
+/* No byte more may be moved. Return: 0 where none is to come; -EAGAIN where it is not known yet; -EDQUOT, and it is
+ * told, where there are some; another negative errno. */
+static ssize_t read_over_limit(struct tcp_flow *flow, struct half *from)
+{
+        uint8_t byte;
+        ssize_t n = recv(from->fd, &byte, sizeof(byte), MSG_PEEK);
+
+        if (n <= 0)
+                return n < 0 ? -errno : 0;
+        proxy_tell(flow->proxy, &flow->to, NULL, false, "limits: bytes");
+        return -EDQUOT;
+}
+
+static int on_resume(struct loop_timer *timer);
+
+/* Counts what was read; over a limit of rate, nothing is read for a while. Return: 0 or a negative errno. */
+static int count(struct tcp_flow *flow, size_t len)
+{
+        struct loop *loop = flow->proxy->sandbox->loop;
+        int64_t now_ns = loop_now_ns(loop), wait_ns;
+        int r;
+
+        r = quota_move(flow->proxy->quotas, &flow->quota, len, now_ns, &wait_ns);
+        if (r == 0 && wait_ns > 0)
+                r = loop_timer_set(loop, &flow->pause, now_ns + wait_ns, on_resume);
+        return r;
+}
+
 /* Return: how many bytes came; 0 where the end did; a negative errno, -EAGAIN where nothing came. */
 static ssize_t read_more(struct tcp_flow *flow, struct half *from, struct half *to)
 {
         uint8_t *buffer = flow->proxy->buffer;
         bool inspects = flow->inspects && from == &flow->client;
-        ssize_t n = recv(from->fd, buffer, PROXY_BUFFER_BYTES, 0), sent = 0;
+        size_t most = quota_chunk(flow->proxy->quotas, &flow->quota, PROXY_BUFFER_BYTES);
+        ssize_t n, sent = 0;
         int r;
 
+        if (most == 0)
+                return read_over_limit(flow, from);
+        n = recv(from->fd, buffer, most, 0);
         if (n <= 0)
                 return n < 0 ? -errno : 0;
+        r = count(flow, (size_t)n);
+        if (r < 0)
+                return r;
         if (!inspects && flow->is_connected && from->held_len == 0) {
                 sent = send(to->fd, buffer, (size_t)n, MSG_NOSIGNAL);
                 if (sent < 0 && errno != EAGAIN)
@@ -171,15 +210,23 @@ static void make_pipe(struct half *from)
 }
 
 /* Return: as read_more(). */
-static ssize_t splice_more(struct half *from, struct half *to)
+static ssize_t splice_more(struct tcp_flow *flow, struct half *from, struct half *to)
 {
         ssize_t in = 0, out;
+        int r;
 
         if (from->in_pipe == 0) {
-                in = splice(from->fd, NULL, from->pipe[1], NULL, PIPE_BYTES, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+                size_t most = quota_chunk(flow->proxy->quotas, &flow->quota, PIPE_BYTES);
+
+                if (most == 0)
+                        return read_over_limit(flow, from);
+                in = splice(from->fd, NULL, from->pipe[1], NULL, most, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
                 if (in <= 0)
                         return in < 0 ? -errno : 0;
                 from->in_pipe = (size_t)in;
+                r = count(flow, (size_t)in);
+                if (r < 0)
+                        return r;
         }
         out = splice(from->pipe[0], NULL, to->fd, NULL, from->in_pipe, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
         if (out < 0)
@@ -211,20 +258,20 @@ static int move(struct tcp_flow *flow, struct half *from, struct half *to)
                         if (r < 0)
                                 return r == -EAGAIN ? 0 : r;
                 }
-                if (is_drained || (from->has_ended && from->in_pipe == 0))
+                if (is_drained || (from->has_ended && from->in_pipe == 0) || (flow->pause.loop && from->in_pipe == 0))
                         break;
                 if (from->held_len >= HELD_MAX)
                         return flow->is_connected && from->held_released == 0 ? -EMSGSIZE : 0;
                 if (from->pipe[0] < 0 && from->moved >= SPLICE_FROM && !flow->inspects && from->held_len == 0)
                         make_pipe(from);
-                n = from->pipe[0] >= 0 ? splice_more(from, to) : read_more(flow, from, to);
+                n = from->pipe[0] >= 0 ? splice_more(flow, from, to) : read_more(flow, from, to);
                 if (n == -EAGAIN)
                         break;
                 if (n < 0)
                         return (int)n;
                 if (n == 0)
                         from->has_ended = true;
-                is_drained = n > 0 && from->pipe[0] < 0 && n < (ssize_t)PROXY_BUFFER_BYTES;
+                is_drained = n > 0 && from->pipe[0] < 0 && n < (ssize_t)PROXY_BUFFER_BYTES && !flow->pause.loop;
                 if (flow->inspects && from == &flow->client) {
                         r = look(flow);
                         if (r < 0)
@@ -240,7 +287,8 @@ static uint32_t wanted(const struct tcp_flow *flow, const struct half *half, con
 {
         uint32_t events = 0;
 
-        if (!half->has_ended && half->in_pipe == 0 && half->held_released == 0 && half->held_len < HELD_MAX)
+        if (!flow->pause.loop && !half->has_ended && half->in_pipe == 0 && half->held_released == 0 &&
+            half->held_len < HELD_MAX)
                 events |= EPOLLIN;
         if (flow->is_connected && (other->held_released > 0 || other->in_pipe > 0))
                 events |= EPOLLOUT;
@@ -281,6 +329,14 @@ static int move_both(struct tcp_flow *flow)
         return r < 0 || !flow->is_connected ? r : move(flow, &flow->server, &flow->client);
 }
 
+static int on_resume(struct loop_timer *timer)
+{
+        struct tcp_flow *flow = CONTAINER_OF(timer, struct tcp_flow, pause);
+
+        settle(flow, move_both(flow));
+        return 0;
+}
+
 static int on_server(struct loop_io *io, uint32_t events)
 {
         struct tcp_flow *flow = CONTAINER_OF(io, struct tcp_flow, server.io);
@@ -305,9 +361,12 @@ static int connect_server(struct tcp_flow *flow)
         struct half *server = &flow->server;
         struct sockaddr_storage where;
         socklen_t len = ip_prefix_sockaddr(&flow->to.address, flow->to.port, &where);
-        int yes = 1;
+        int yes = 1, r;
 
         flow->is_connecting = true;
+        r = proxy_open_flow(flow->proxy, &flow->to, &flow->quota);
+        if (r < 0)
+                return r;
         server->fd = socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (server->fd < 0)
                 return -errno;

@@ -28,6 +28,8 @@ struct udp_flow {
         int fd; /* connected to @to, in the host's network namespace */
         struct loop_io io;
         int64_t used_ns;
+        struct quota_flow quota;
+        int64_t resumes_ns; /* until then a limit of rate drops its datagrams */
         uint64_t sent, received;
 };
 
@@ -95,9 +97,27 @@ static void flow_end(struct udp_flow *flow)
         unlink_used(flow);
         proxy->n_udp_flows--;
         proxy_count(proxy, &flow->to, flow->sent, flow->received);
+        quota_close(proxy->quotas, &flow->quota);
         loop_io_remove(&flow->io);
         close(flow->fd);
         free(flow);
+}
+
+/* Whether a datagram of @len bytes may pass: one that is over a limit is dropped, as a link does it. */
+static bool may_pass(struct udp_flow *flow, size_t len)
+{
+        int64_t now_ns = loop_now_ns(flow->proxy->sandbox->loop), wait_ns;
+
+        if (now_ns < flow->resumes_ns)
+                return false;
+        if (quota_chunk(flow->proxy->quotas, &flow->quota, len) == 0 && len > 0) {
+                proxy_tell(flow->proxy, &flow->to, NULL, false, "limits: bytes");
+                return false;
+        }
+        if (quota_move(flow->proxy->quotas, &flow->quota, len, now_ns, &wait_ns) < 0)
+                return false;
+        flow->resumes_ns = wait_ns > 0 ? now_ns + wait_ns : 0;
+        return true;
 }
 
 /* ---- what comes back ---- */
@@ -174,6 +194,8 @@ static int on_answer(struct loop_io *io, uint32_t events)
 
                 if (n < 0)
                         break; /* nothing more; or the far end says that nobody is there, which ends nothing */
+                if (!may_pass(flow, (size_t)n))
+                        continue;
                 len = ip_prefix_sockaddr(&flow->client.address, 0, &where);
                 put_headers(flow, proxy->buffer, (size_t)n);
                 if (sendto(proxy->raws[is_v6], proxy->buffer, room + (size_t)n, 0, (struct sockaddr *)&where, len) > 0)
@@ -196,11 +218,16 @@ static struct udp_flow *flow_new(struct proxy *proxy, const struct destination *
         if (proxy->n_udp_flows >= FLOWS_MAX)
                 flow_end(proxy->udp_oldest);
         *flow = (struct udp_flow){.proxy = proxy, .client = *client, .to = *to};
+        if (proxy_open_flow(proxy, to, &flow->quota) < 0) {
+                free(flow);
+                return NULL;
+        }
         flow->fd = socket(where.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (flow->fd < 0 || connect(flow->fd, (struct sockaddr *)&where, len) < 0 ||
             loop_io_add(proxy->sandbox->loop, &flow->io, flow->fd, EPOLLIN, on_answer) < 0) {
                 if (flow->fd >= 0)
                         close(flow->fd);
+                quota_close(proxy->quotas, &flow->quota);
                 free(flow);
                 return NULL;
         }
@@ -271,7 +298,7 @@ static int on_datagram(struct loop_io *io, uint32_t events)
                 if (!flow)
                         continue;
                 touch(flow);
-                if (send(flow->fd, proxy->buffer, (size_t)n, 0) >= 0)
+                if (may_pass(flow, (size_t)n) && send(flow->fd, proxy->buffer, (size_t)n, 0) >= 0)
                         flow->sent += (uint64_t)n;
         }
         return 0;

@@ -94,8 +94,11 @@ static void add_element_of(const struct policy_range *range, const struct port_r
                 text_addf(out, "%s-%s . %s . %u-%u", first, last, protocol, ports->first, ports->last);
 }
 
+/* The exact ones are always there, since rules_expose() adds to them. */
 static bool has_set(const struct rules *rules, enum set set, int family)
 {
+        if (set == SET_EXACT)
+                return true;
         return sets[set].is_pinned ? rules->has_names : each_element(rules, set, family, NULL, NULL) > 0;
 }
 
@@ -197,13 +200,15 @@ static void add_proxy(const struct rules *rules, struct text *out)
 {
         unsigned port = rules->proxy_port;
 
-        text_add(out, "chain to-proxy { type filter hook prerouting priority mangle;\n");
-        for (size_t i = 0; i < rules->localhost.n; i++) {
-                const struct port_range *ports = &rules->localhost.ranges[i];
-
-                text_addf(out, "ip daddr 127.0.0.1 tcp dport %u-%u tproxy ip to :%u accept\n", ports->first,
-                          ports->last, port);
-        }
+        text_add(out, "set localhost { type inet_proto . inet_service; flags interval;");
+        for (size_t i = 0; i < rules->localhost.n; i++)
+                text_addf(out, "%stcp . %u-%u", i == 0 ? " elements = { " : ", ", rules->localhost.ranges[i].first,
+                          rules->localhost.ranges[i].last);
+        text_addf(out,
+                  "%s }\nchain to-proxy { type filter hook prerouting priority mangle;\n"
+                  "ip daddr 127.0.0.1 ip protocol { tcp, udp } ip protocol . th dport @localhost tproxy ip to :%u "
+                  "accept\n",
+                  rules->localhost.n > 0 ? " }" : "", port);
         text_addf(out, "%s meta l4proto { tcp, udp } tproxy ip to :%u accept\n", not_own_v4, port);
         text_addf(out, "%s meta l4proto { tcp, udp } tproxy ip6 to :%u accept\n}\n", not_own_v6, port);
 }
@@ -290,6 +295,27 @@ void rules_outer(const struct rules *rules, struct text *out)
 static bool is_every_port(const struct port_range *ports)
 {
         return ports->first <= ANY_PORT_FIRST && ports->last == UINT16_MAX;
+}
+
+int rules_expose(struct nft *nft, const char *table, const struct ip_prefix *address, uint16_t port, bool is_open,
+                 struct err *err)
+{
+        char text[INET6_ADDRSTRLEN], commands[512];
+
+        inet_ntop(address->family, address->bytes, text, sizeof(text));
+        snprintf(commands, sizeof(commands), "%s element %s exact%c { %s . tcp . %u, %s . udp . %u }",
+                 is_open ? "add" : "delete", table, version_digits[family_index(address->family)], text, port, text,
+                 port);
+        return nft_run(nft, commands, err);
+}
+
+int rules_expose_localhost(struct nft *nft, uint16_t port, bool is_open, struct err *err)
+{
+        char commands[128];
+
+        snprintf(commands, sizeof(commands), "%s element inet assay localhost { tcp . %u, udp . %u }",
+                 is_open ? "add" : "delete", port, port);
+        return nft_run(nft, commands, err);
 }
 
 bool rules_has_names(const struct policy *policy)

@@ -48,6 +48,15 @@ void rules_inner(const struct rules *rules, struct text *out);
  * named as the link is. They go with the connection that made them. */
 void rules_outer(const struct rules *rules, struct text *out);
 
+/* rules_expose - let TCP and UDP to a port of an address through, or no longer
+ * @table: "inet assay", or "netdev NAME"
+ */
+int rules_expose(struct nft *nft, const char *table, const struct ip_prefix *address, uint16_t port, bool is_open,
+                 struct err *err);
+
+/* rules_expose_localhost - turn TCP and UDP to a port of 127.0.0.1 to the proxy, or no longer */
+int rules_expose_localhost(struct nft *nft, uint16_t port, bool is_open, struct err *err);
+
 /* rules_has_names - whether @policy allows something by name, so that addresses will be pinned */
 bool rules_has_names(const struct policy *policy);
 

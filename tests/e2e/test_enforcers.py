@@ -442,6 +442,20 @@ except ConnectionError:
             server.shutdown()
             server.server_close()
 
+    def test_limits(self):
+        def fetch(limits, script):
+            policy = self.write_policy("limits.yaml", f"private-addresses: allow\nallow: [{{address: {HERE}, port: {OPEN}}}]\n"
+                                                      f"limits: {{{limits}}}\n")
+            return self.exec("sh", "-c", script.replace("GET", f"curl -s http://{HERE}:{OPEN}/"), policy=policy)
+        done = fetch("total: {bytes: 1500B}", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do GET; done; exit 0")
+        self.assertTrue(2 <= done.stdout.count("ok") < 12, done.stdout)
+        self.assertIn("(rule: limits: bytes)", done.stderr)
+        done = fetch("per-target: {new-connections: 1/s}", "GET; GET; GET; exit 0")
+        self.assertTrue(1 <= done.stdout.count("ok") < 3, done.stdout)
+        self.assertIn("limits: new-connections", done.stderr)
+        done = fetch("total: {rate: 80kbit, connections: 1}", "GET && GET")
+        self.assertEqual(done.stdout, "okok", done.stderr)
+
     def test_bulk_both_ways(self):
         """More than goes by copying, with the far end slower than the near one, and half-closed connections."""
         def echo(listener):
