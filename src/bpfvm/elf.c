@@ -137,7 +137,7 @@ static int load_symbols(struct elf_file *file)
                 if (file->sections[i].header.sh_type == SHT_SYMTAB)
                         table = i;
         if (table == 0)
-                return elf_fail(file, "no table of symbols");
+                return elf_fail(file, "no table of symbols: the object is cut off, or was stripped");
 
         const struct elf_section *section = &file->sections[table];
         size_t n = section->data.len / sizeof(Elf64_Sym);

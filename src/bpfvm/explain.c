@@ -80,6 +80,9 @@ static bool is_clobbered(const struct program *program, uint32_t slot, uint16_t 
         return false;
 }
 
+/* What clang makes of a call through a pointer. */
+#define OPCODE_CALLX 0x8d
+
 /* @known: what is known of the access's registers, in the words of reg_format() */
 static const char *suggest_bounds(const struct program *program, const char *known)
 {
@@ -98,6 +101,9 @@ const char *explain_suggestion(const struct program *program, const struct verdi
         uint32_t slot = verdict->fault.slot;
         const struct insn *insn = program->insns && slot < program->n_insns ? &program->insns[slot] : NULL;
 
+        if (verdict->fault.kind == FAULT_OPCODE && slot < program->n_insns &&
+            program->slots[(size_t)slot * INSN_SLOT_BYTES] == OPCODE_CALLX)
+                return "Compile with -O2: without it, the compiler calls helpers through a register.";
         if (verdict->fault.kind == FAULT_UNINIT_REGISTER && insn && is_clobbered(program, slot, insn_reads(insn)))
                 return "A call leaves r1 to r5 undefined: keep what is needed afterwards in r6 to r9 or on the stack.";
         if (verdict->fault.kind == FAULT_UNINIT_REGISTER && insn && insn->kind == INSN_EXIT)

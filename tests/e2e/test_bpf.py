@@ -186,6 +186,11 @@ class Check(unittest.TestCase):
         for value in ["", "x", "0x", "7 ", "99999999999999999999"]:
             self.assertEqual(run_with_input("r0 = 0\nexit\n", "exec", "--asm", "--answer", value, "-").returncode, 2, value)
 
+    def test_without_optimisation(self):
+        done = run_with_input("b7000000 00000000 8d000000 02000000 95000000 00000000", "check", "--hex", "-")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("try: Compile with -O2", done.stdout)
+
     def test_not_proven(self):
         # 5 * 5 is 25, which the check does not know of squares
         text = "r0 = *(u8 *)(r1 + 0)\nr0 *= r0\nif r0 != 26 goto +1\nr0 = r7\nexit\n"
