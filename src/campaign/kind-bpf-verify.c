@@ -224,13 +224,8 @@ static int build(struct workload *w, struct boundary *b, const struct node *conf
         v->slots = span_of(program->slots, (size_t)program->n_insns * INSN_SLOT_BYTES);
         v->n = (size_t)(v->keys.warmup_samples + v->keys.samples);
         v->shared_bytes = sizeof(*v->shared) + v->n * sizeof(v->shared->mean_ns[0]);
-        v->shared =
-                mmap(NULL, v->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-        if (v->shared == MAP_FAILED) {
-                v->shared = NULL;
-                return err_set_nomem(err);
-        }
-        return 0;
+        v->shared = local_share(v->shared_bytes);
+        return v->shared ? 0 : err_set_nomem(err);
 }
 
 static const struct local_work work = {

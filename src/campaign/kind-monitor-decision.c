@@ -143,13 +143,8 @@ static int build(struct workload *w, struct boundary *b, const struct node *conf
                 return r;
         d->n = (size_t)(d->keys.warmup_samples + d->keys.samples);
         d->shared_bytes = sizeof(*d->shared) + d->n * sizeof(d->shared->took_ns[0]);
-        d->shared =
-                mmap(NULL, d->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-        if (d->shared == MAP_FAILED) {
-                d->shared = NULL;
-                return err_set_nomem(err);
-        }
-        return 0;
+        d->shared = local_share(d->shared_bytes);
+        return d->shared ? 0 : err_set_nomem(err);
 }
 
 static const struct local_work work = {

@@ -26,16 +26,21 @@ static int run(struct child_side *side, void *userdata)
         return local->work->run(&local->base, start_ns, local->failure) < 0;
 }
 
+void *local_share(size_t bytes)
+{
+        void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+        return memory == MAP_FAILED ? NULL : memory;
+}
+
 static int fork_process(struct local *local, struct err *err)
 {
         const struct child_options options = {.name = local->work->name, .netns = local->netns};
         int r;
 
-        local->failure = mmap(NULL, sizeof(*local->failure), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (local->failure == MAP_FAILED) {
-                local->failure = NULL;
+        local->failure = local_share(sizeof(*local->failure));
+        if (!local->failure)
                 return err_set_nomem(err);
-        }
         r = child_start(&options, run, local, &local->child, err);
         if (r >= 0)
                 r = child_wait_ready(&local->child, READY_NS, err);

@@ -39,5 +39,11 @@ int local_start(struct workload *w, int64_t start_ns, struct err *err);
 int local_event_fd(const struct workload *w);
 int local_stop(struct workload *w, struct err *err);
 
+/* local_share - memory that a workload shares with its process, which is forked later; munmap() releases it
+ *
+ * Return: @bytes of zeros, all of them there already; NULL if memory ran out.
+ */
+void *local_share(size_t bytes);
+
 /* local_done - end the process */
 void local_done(struct local *local);
