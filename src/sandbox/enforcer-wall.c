@@ -48,9 +48,6 @@ static void wall_free(struct wall *wall)
         free(wall);
 }
 
-DEFINE_CLEANUP(struct wall *, wall_free)
-#define _cleanup_wall_ _cleanup_(wall_free_cleanup)
-
 /* ---- what it can do ---- */
 
 static bool has_right(unsigned capability)
