@@ -28,19 +28,40 @@ void attempts_filter(struct seccomp_filter *f)
 {
         seccomp_ask(f, __NR_connect);
         seccomp_ask_pointer(f, __NR_sendto, 4);
+        seccomp_ask(f, __NR_sendmsg);
+        seccomp_ask(f, __NR_sendmmsg);
 }
 
-/* The address that the call was given. Return: 0 or a negative errno. */
+/* Bytes of the caller's memory. Return: 0 or a negative errno. */
+static int read_memory(pid_t pid, uint64_t address, void *ret, size_t len)
+{
+        struct iovec to = {.iov_base = ret, .iov_len = len};
+        struct iovec from = {.iov_base = (void *)(uintptr_t)address, .iov_len = len};
+        ssize_t n = process_vm_readv(pid, &to, 1, &from, 1, 0);
+
+        return n < 0 ? -errno : (size_t)n == len ? 0 : -EFAULT;
+}
+
+/* The address that the call was given; family AF_UNSPEC where there is none. Of sendmmsg() the first is looked at.
+ * Return: 0 or a negative errno. */
 static int read_address(const struct seccomp_question *q, struct sockaddr_storage *ret)
 {
-        unsigned at = q->number == __NR_connect ? 1 : 4;
-        struct iovec to = {.iov_base = ret, .iov_len = MIN((uint32_t)q->args[at + 1], (uint32_t)sizeof(*ret))};
-        struct iovec from = {.iov_base = (void *)(uintptr_t)q->args[at], .iov_len = to.iov_len};
-        ssize_t n;
+        uint64_t at = q->args[q->number == __NR_connect ? 1 : 4];
+        size_t len = (uint32_t)q->args[q->number == __NR_connect ? 2 : 5];
+        struct msghdr message;
+        int r;
 
-        memset(ret, 0, sizeof(*ret));
-        n = process_vm_readv(q->pid, &to, 1, &from, 1, 0);
-        return n < 0 ? -errno : n == (ssize_t)to.iov_len ? 0 : -EFAULT;
+        *ret = (struct sockaddr_storage){0};
+        if (q->number == __NR_sendmsg || q->number == __NR_sendmmsg) {
+                if (q->number == __NR_sendmmsg && q->args[2] == 0)
+                        return 0;
+                r = read_memory(q->pid, q->args[1], &message, sizeof(message));
+                if (r < 0)
+                        return r;
+                at = (uintptr_t)message.msg_name;
+                len = message.msg_namelen;
+        }
+        return at == 0 || len == 0 ? 0 : read_memory(q->pid, at, ret, MIN(len, sizeof(*ret)));
 }
 
 static enum transport transport_of(const struct seccomp_question *q)

@@ -7,10 +7,10 @@
 #include "sandbox/target.h"
 #include "sys/seccomp.h"
 
-/* Whom the command asks for, seen where it asks: connect() and sendto() with an address wait until the supervisor has
- * looked at it. This enforces nothing, since the memory with the address can be changed meanwhile, and sendmsg() is not
- * seen; it is for where the network namespace has no way out anyway (deny-all), so that a refusal has a reason and a
- * process, and for where nothing is enforced and only looked on (none). */
+/* Whom the command asks for, seen where it asks: connect(), sendto() with an address, sendmsg() and sendmmsg() wait
+ * until the supervisor has looked at it. This enforces nothing, since the memory with the address can be changed
+ * meanwhile; it is for where the network namespace has no way out anyway (deny-all), so that a refusal has a reason and
+ * a process, and for where nothing is enforced and only looked on (none). */
 struct attempts;
 
 /* attempts_filter - let the calls wait, in a filter that is under construction */

@@ -24,7 +24,7 @@ static int become_unprivileged(const struct identity *id, struct err *err)
             setresuid(id->uid, id->uid, id->uid) < 0)
                 return err_set_errno(err, errno == EPERM ? ERR_UNSUPPORTED : ERR_ENVIRONMENT, errno,
                                      "cannot become user %u", (unsigned)id->uid);
-        /* or its own user map would belong to root; the memory is of this process alone, and is shut off again below */
+        /* or its own user map would belong to root; before the command runs it is shut off again (init.c) */
         prctl(PR_SET_DUMPABLE, 1);
         return 0;
 }
@@ -51,7 +51,6 @@ static int drop_rights(struct err *err)
         if (prctl(PR_SET_SECUREBITS, SECUREBITS) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
             syscall(__NR_capset, &head, none) < 0)
                 return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot give up the rights of the sandbox's root");
-        prctl(PR_SET_DUMPABLE, 0); /* init is not to be traced, nor its descriptors taken, by the command */
         return 0;
 }
 

@@ -82,8 +82,7 @@ static int prepare(const struct run *run, struct err *err)
                 .read = &o->read,
                 .write = &o->write,
         };
-        _cleanup_close_ int listener = -1;
-        int r;
+        int listener = -1, r;
 
         if (setsid() < 0) /* so that the user's terminal is not its own */
                 return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot start a new session");
@@ -95,8 +94,9 @@ static int prepare(const struct run *run, struct err *err)
         /* Only now, since whoever changes its user loses this; the wait for GO finds out if it was too late. */
         if (r == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 r = err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot ask to be killed with the parent");
+        /* it cannot be sent along: sending is among what is asked for. It stays open until it has been fetched */
         if (r == 0 && listener >= 0)
-                r = say(MESSAGE_LISTENER, 0, NULL, listener);
+                r = say(MESSAGE_LISTENER, listener, NULL, -1);
         return r;
 }
 
@@ -214,6 +214,14 @@ static void watch(pid_t command, int child_fd)
         }
 }
 
+/* The supervisor has fetched what it needs: from now on nobody but the host's root looks into this process, or takes
+ * its descriptors; the command least of all, whose user is the same. */
+static void shut_off(void)
+{
+        prctl(PR_SET_DUMPABLE, 0);
+        close_range(CHANNEL + 1, UINT_MAX, 0);
+}
+
 /* Until it is told that all is proven, the channel is the prober's. */
 static int run_prober(const struct message *request)
 {
@@ -236,18 +244,19 @@ static int run_command(const struct run *run)
         int child_fd, fd;
         pid_t command;
 
+        do {
+                if (message_receive(CHANNEL, false, &m, &fd) < 0)
+                        return -EPIPE;
+                close_cleanup(&fd);
+                shut_off();
+                if (m.kind == MESSAGE_TRY && run_prober(&m) < 0)
+                        return -EIO;
+        } while (m.kind != MESSAGE_GO);
         sigemptyset(&child);
         sigaddset(&child, SIGCHLD);
         child_fd = signalfd(-1, &child, SFD_CLOEXEC);
         if (child_fd < 0)
                 return -errno;
-        do {
-                if (message_receive(CHANNEL, false, &m, &fd) < 0)
-                        return -EPIPE;
-                close_cleanup(&fd);
-                if (m.kind == MESSAGE_TRY && run_prober(&m) < 0)
-                        return -EIO;
-        } while (m.kind != MESSAGE_GO);
         command = start_command(&s);
         if (s.errnum)
                 return say(MESSAGE_UNSTARTED, s.errnum, NULL, -1);

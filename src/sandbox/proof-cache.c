@@ -21,6 +21,7 @@
 
 #define RECORD_MAX 65536
 #define PREFIX     "proof-"
+#define NAME_SIZE  (sizeof(PREFIX) + 16)
 
 /* ---- the folder ---- */
 
@@ -44,58 +45,74 @@ static int open_folder(void)
 
 /* ---- the key ---- */
 
-static bool add_program(struct digest_stream *key)
+/* Names the file; what is in the file decides, whose first lines are the whole key. FNV-1a. */
+static uint64_t hash_of(const char *text)
 {
-        struct stat st;
-        char text[160];
+        uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
-        if (stat("/proc/self/exe", &st) < 0)
-                return false;
-        /* the time of the last change of anything about the file cannot be set by whom it belongs to */
-        snprintf(text, sizeof(text), "%ju %ju %jd %jd.%09ld;", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
-                 (intmax_t)st.st_size, (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
-        return digest_stream_add(key, span_of_text(text), NULL) == 0;
+        for (; *text; text++)
+                hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+        return hash;
 }
 
-static bool add_kernel(struct digest_stream *key)
+/* The filter follows from the program and how it was asked for. The time of the last change of anything about the
+ * program's file cannot be set by whom it belongs to. */
+static int add_program(struct text *key)
+{
+        struct stat st;
+
+        if (stat("/proc/self/exe", &st) < 0)
+                return -errno;
+        text_addf(key, "program %ju %ju %jd %jd.%09ld\n", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
+                  (intmax_t)st.st_size, (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+        return 0;
+}
+
+static int add_kernel(struct text *key)
 {
         _cleanup_free_ char *boot = NULL;
         struct utsname kernel = {0};
         size_t len;
+        int r;
 
-        return uname(&kernel) == 0 &&
-               file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &boot, &len, NULL) == 0 &&
-               digest_stream_add(key, span_of(&kernel, sizeof(kernel)), NULL) == 0 &&
-               digest_stream_add(key, span_of(boot, len), NULL) == 0;
+        if (uname(&kernel) < 0)
+                return -errno;
+        r = file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &boot, &len, NULL);
+        if (r == 0)
+                text_addf(key, "kernel %s %s\nboot %s\n", kernel.release, kernel.version, boot);
+        return r;
 }
 
-static bool add_run(struct digest_stream *key, const struct run *run)
+static void add_run(struct text *key, const struct run *run)
 {
+        const struct sandbox_options *o = run->options;
         const struct policy *policy = run->sandbox.policy;
-        char text[160];
-        bool is_ok;
+        char hex[DIGEST_HEX_SIZE];
 
-        snprintf(text, sizeof(text), "%s %d %d %u %u;", run->sandbox.enforcer->name, run->identity.is_rootless,
-                 run->options->nested, (unsigned)run->identity.uid, (unsigned)run->identity.inner_uid);
-        is_ok = digest_stream_add(key, span_of_text(text), NULL) == 0 &&
-                digest_stream_add(key, span_of(run->filter.code, run->filter.n * sizeof(run->filter.code[0])), NULL) ==
-                        0;
-        for (size_t i = 0; is_ok && i < policy->n_layers; i++)
-                is_ok = digest_stream_add(key, span_of(policy->layers[i]->digest.bytes, DIGEST_BYTES), NULL) == 0;
-        return is_ok;
+        text_addf(key, "enforcer %s rootless %d nested %d files %d user %u inside %u\n", run->sandbox.enforcer->name,
+                  run->identity.is_rootless, o->nested, o->read.n + o->write.n > 0, (unsigned)run->identity.uid,
+                  (unsigned)run->identity.inner_uid);
+        for (size_t i = 0; i < policy->n_layers; i++)
+                text_addf(key, "policy %s\n", digest_format(&policy->layers[i]->digest, hex));
 }
 
-static bool find_name(const struct run *run, char buf[static DIGEST_HEX_SIZE + sizeof(PREFIX)])
+/* Return: the text of everything that a proof depends on, which the caller frees; NULL where it is not known. */
+static char *make_key(const struct run *run)
 {
-        _cleanup_digest_stream_ struct digest_stream *key = NULL;
-        char hex[DIGEST_HEX_SIZE];
-        struct digest digest;
+        struct text key = {0};
 
-        if (digest_stream_new(&key, NULL) < 0 || !add_program(key) || !add_kernel(key) || !add_run(key, run) ||
-            digest_stream_finish(key, &digest, NULL) < 0)
-                return false;
-        sprintf(buf, PREFIX "%s", digest_format(&digest, hex));
-        return true;
+        if (add_program(&key) < 0 || add_kernel(&key) < 0) {
+                text_done(&key);
+                return NULL;
+        }
+        add_run(&key, run);
+        text_add(&key, "\n"); /* ends the key */
+        return text_take(&key);
+}
+
+static void name_file(const char *key, char buf[static NAME_SIZE])
+{
+        snprintf(buf, NAME_SIZE, PREFIX "%016" PRIx64, hash_of(key));
 }
 
 /* ---- get and put ---- */
@@ -119,22 +136,28 @@ static void replay(struct bundle *bundle, char *record)
 
 bool proof_cache_get(const struct run *run)
 {
-        char name[DIGEST_HEX_SIZE + sizeof(PREFIX)];
+        _cleanup_free_ char *key = make_key(run), *record = NULL;
         _cleanup_close_ int folder = open_folder();
-        _cleanup_free_ char *record = NULL;
+        char name[NAME_SIZE];
         size_t len;
 
-        if (folder < 0 || !find_name(run, name) || file_read(folder, name, RECORD_MAX, &record, &len, NULL) < 0)
+        if (folder < 0 || !key)
                 return false;
-        replay(run->sandbox.bundle, record);
+        name_file(key, name);
+        if (file_read(folder, name, RECORD_MAX, &record, &len, NULL) < 0 || strncmp(record, key, strlen(key)) != 0)
+                return false;
+        replay(run->sandbox.bundle, record + strlen(key));
         return true;
 }
 
 void proof_cache_put(const struct run *run, const char *record)
 {
-        char name[DIGEST_HEX_SIZE + sizeof(PREFIX)];
+        _cleanup_free_ char *key = make_key(run), *whole = key ? text_format("%s%s", key, record) : NULL;
         _cleanup_close_ int folder = open_folder();
+        char name[NAME_SIZE];
 
-        if (folder >= 0 && find_name(run, name))
-                file_write_atomic(folder, name, 0600, span_of_text(record), NULL);
+        if (folder < 0 || !whole)
+                return;
+        name_file(key, name);
+        file_write_atomic(folder, name, 0600, span_of_text(whole), NULL);
 }

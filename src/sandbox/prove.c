@@ -252,8 +252,6 @@ int prover_start(struct run *run, int (*proven)(struct run *run), struct prover 
         struct prover *p;
         int r;
 
-        if (!run->options->proves_always && proof_cache_get(run))
-                return proven(run);
         p = calloc(1, sizeof(*p));
         if (!p)
                 return err_set_nomem(run->err);

@@ -14,14 +14,14 @@ struct run;
  * at all, each attempt is followed by a datagram that it has to let through, on the same way: when that arrives, what
  * came before would have arrived, too; so nothing waits for a time-out. That datagram is the positive control as well.
  *
- * A proof that was given is kept, by the digest of what it depends on (the program, the filter, the policy, how it was
- * asked for, the kernel and its boot), in $XDG_RUNTIME_DIR/assay or, where that is not set, /run/assay: neither is
+ * A proof that was given is kept, by what it depends on (the program, and with it its filter; the policy; how it was
+ * asked for; the kernel and its boot), in $XDG_RUNTIME_DIR/assay or, where that is not set, /run/assay: neither is
  * visible to commands in a sandbox. The folder must belong to the user and to nobody else; without it every start
  * proves. */
 struct prover;
 
 /* prover_start - begin, when init is ready; then prover_hear() goes on with each answer
- * @proven: called once, when all is proven; may be before this returns, where a kept proof will do
+ * @proven: called once, when all is proven
  * @ret:    prover_free() releases it
  *
  * What goes wrong after this has returned ends the loop, with its reason in run->err: -EPERM, kind environment, where

@@ -30,7 +30,7 @@
 enum message_kind {
         MESSAGE_READY,        /* from init */
         MESSAGE_FAILED,       /* from init: @err */
-        MESSAGE_LISTENER,     /* from init: the descriptor at which the filter asks comes along */
+        MESSAGE_LISTENER,     /* from init: number @value among its descriptors is where the filter asks */
         MESSAGE_TERMINAL,     /* from init: the master's descriptor comes along */
         MESSAGE_TRIED,        /* from the prober: what the attempt gave, see prover_try() */
         MESSAGE_UNSTARTED,    /* from init: exec failed with @value */
@@ -59,6 +59,7 @@ struct run {
         bool is_asked; /* the filter asks; see attempt.h */
         struct attempts *attempts;
         struct prover *prover;
+        bool is_proven; /* by a proof that was kept */
         char *cwd;
         sigset_t mask; /* as it was at the start, and is for the command */
         struct stdio stdio;

@@ -14,6 +14,7 @@
 #include "sandbox/bundle.h"
 #include "sandbox/denial.h"
 #include "sandbox/filter.h"
+#include "sandbox/proof-cache.h"
 #include "sandbox/runner-internal.h"
 
 /* Handed on to the command: those of a terminal to its whole group, as a terminal does it. */
@@ -120,7 +121,7 @@ static int start_command(struct run *run)
 
 static int prove(struct run *run)
 {
-        if (run->sandbox.enforcer->strength != STRENGTH_ENFORCED)
+        if (run->sandbox.enforcer->strength != STRENGTH_ENFORCED || run->is_proven)
                 return start_command(run);
         run->sandbox.is_proving = true;
         return prover_start(run, start_command, &run->prover);
@@ -144,6 +145,10 @@ static int hear(struct run *run, const struct message *m, int fd)
                 *run->err = m->err;
                 return m->err.errnum > 0 ? -m->err.errnum : -EIO;
         case MESSAGE_LISTENER:
+                fd = pidfd_getfd(run->init_pidfd, m->value, 0);
+                if (fd < 0)
+                        return err_set_errno(run->err, ERR_UNSUPPORTED, errno,
+                                             "cannot take a descriptor of a child (see kernel.yama.ptrace_scope)");
                 return attempts_watch(&run->sandbox, fd, &run->attempts, run->err);
         case MESSAGE_TERMINAL:
                 run->sandbox.is_raw = true;
@@ -177,7 +182,7 @@ static int on_channel(struct loop_io *io, uint32_t events)
                 return err_set(run->err, ERR_ENVIRONMENT, EIO,
                                "the sandbox's first process was killed, and with it the command");
         r = hear(run, &m, fd);
-        if (m.kind != MESSAGE_TERMINAL && m.kind != MESSAGE_LISTENER)
+        if (m.kind != MESSAGE_TERMINAL)
                 close_cleanup(&fd);
         return r;
 }
@@ -230,6 +235,7 @@ static int start(struct run *run, struct err *err)
         run->inner_channel_fd = -1;
         if (r < 0)
                 return r;
+        run->is_proven = !run->options->proves_always && proof_cache_get(run); /* while init is on its way */
         sigaction(SIGPIPE, &ignore, NULL);
         r = take_signals(run, err);
         if (r == 0)

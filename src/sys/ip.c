@@ -232,7 +232,7 @@ static int add_route(struct netlink *nl, int index, const struct ip_prefix *dest
         rtnl_route_set_table(route, kind->table);
         rtnl_route_set_protocol(route, RTPROT_STATIC);
         rtnl_route_set_scope(route, kind->scope);
-        if (index > 0 && add_nexthop(route, index, gateway) < 0)
+        if (add_nexthop(route, index, gateway) < 0)
                 return err_set_nomem(err);
         r = rtnl_route_build_add_request(route, NLM_F_CREATE | NLM_F_EXCL, &msg);
         if (r < 0)
@@ -262,13 +262,6 @@ int ip_route_add_local(struct netlink *nl, int index, const struct ip_prefix *de
         };
 
         return add_route(nl, index, destination, NULL, source, &kind, err);
-}
-
-int ip_route_prohibit(struct netlink *nl, const struct ip_prefix *destination, struct err *err)
-{
-        const struct route_kind kind = {.type = RTN_PROHIBIT, .scope = RT_SCOPE_UNIVERSE, .table = RT_TABLE_MAIN};
-
-        return add_route(nl, 0, destination, NULL, NULL, &kind, err);
 }
 
 int ip_neighbour_add(struct netlink *nl, int index, const struct ip_prefix *address, const uint8_t mac[LINK_ALEN],

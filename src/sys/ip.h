@@ -74,9 +74,6 @@ int ip_route_add(struct netlink *nl, int index, const struct ip_prefix *destinat
 int ip_route_add_local(struct netlink *nl, int index, const struct ip_prefix *destination,
                        const struct ip_prefix *source, struct err *err);
 
-/* ip_route_prohibit - refuse whatever is sent to @destination with EACCES. Return: as ip_route_add(). */
-int ip_route_prohibit(struct netlink *nl, const struct ip_prefix *destination, struct err *err);
-
 /* ip_neighbour_add - tell for good which MAC an address on link @index has, so that nobody asks on the link */
 int ip_neighbour_add(struct netlink *nl, int index, const struct ip_prefix *address, const uint8_t mac[LINK_ALEN],
                      struct err *err);
