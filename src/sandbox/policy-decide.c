@@ -25,7 +25,7 @@ struct search {
 
 enum says { SAYS_NO, SAYS_YES, SAYS_NOTHING_YET };
 
-static bool name_is_local(const char *name)
+bool policy_name_is_local(const char *name)
 {
         const char *last = strrchr(name, '.');
 
@@ -43,8 +43,8 @@ static void ask(struct question *question, const struct target *target)
                 question->has_embedded = special_embedded(&t->address, &question->embedded);
                 question->is_special = special_find(&t->address, &question->special);
         }
-        question->is_local =
-                t->name ? name_is_local(t->name) : question->is_special && question->special.kind == SPECIAL_LOOPBACK;
+        question->is_local = t->name ? policy_name_is_local(t->name)
+                                     : question->is_special && question->special.kind == SPECIAL_LOOPBACK;
 }
 
 /* Whether what the flow says of itself is what the rule asks for. */

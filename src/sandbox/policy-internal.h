@@ -42,7 +42,12 @@ void policy_index_free(struct policy_index *index);
 void policy_index_visit(const struct policy_layer *layer, const char *name, const struct ip_prefix *address,
                         void (*fn)(const struct policy_rule *rule, void *userdata), void *userdata);
 
+/* policy_name_is_local - whether @name is the loopback's (RFC 6761): localhost, and what is below it */
+bool policy_name_is_local(const char *name);
+
 /* ---- sets of ports (policy-port.c) ---- */
+
+extern const char port_set_expected[]; /* what a person should write */
 
 /* port_set_read - the ports that @node says (a number, a range, `any`, or a list of numbers and ranges)
  * @where: for errors

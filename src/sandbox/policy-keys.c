@@ -5,8 +5,6 @@
 
 #define OFFSET(field) offsetof(struct STRUCT, field)
 
-static const char ports_expected[] = "a port such as 443, a range such as 8000-8999, a list of both, or any";
-
 #define STRUCT policy_rule_keys
 #define WHERE_KEYS                                                                                                     \
         {.name = "host",                                                                                               \
@@ -31,7 +29,7 @@ static const struct key allow_keys[] = {
          .type = KEY_NODE,
          .offset = OFFSET(port),
          .is_required = true,
-         .expected = ports_expected,
+         .expected = port_set_expected,
          .help = "On which ports."},
         {.name = "transport",
          .type = KEY_CHOICE,
@@ -57,7 +55,7 @@ static const struct key deny_keys[] = {
         {.name = "port",
          .type = KEY_NODE,
          .offset = OFFSET(port),
-         .expected = ports_expected,
+         .expected = port_set_expected,
          .help = "On which ports; all without this key."},
         {.name = "transport",
          .type = KEY_CHOICE,

@@ -150,13 +150,6 @@ static int parse_pattern(const char *text, enum policy_match *ret_match, struct 
         return is_suffix ? -EINVAL : -ENOTUNIQ;
 }
 
-static bool is_localhost(const char *name)
-{
-        const char *last = strrchr(name, '.');
-
-        return streq(last ? last + 1 : name, "localhost");
-}
-
 static int read_host(struct reader *r, const struct node *node, const char *where, struct policy_rule *rule)
 {
         struct host_name host;
@@ -171,7 +164,7 @@ static int read_host(struct reader *r, const struct node *node, const char *wher
                                   "%s.host: \"%.64s\" is not a name such as example.org or \"*.example.org\" (letters, "
                                   "digits, \"-\" and \"_\"; names of other scripts as xn--...)",
                                   where, node->scalar);
-        if (!rule->is_deny && is_localhost(host.text))
+        if (!rule->is_deny && policy_name_is_local(host.text))
                 return err_set_at(r->err, ERR_USAGE, &node->position,
                                   "%s.host: \"%.64s\" is the command's own loopback; what it may use of the host's "
                                   "stands under \"localhost\", such as localhost: [5432]",

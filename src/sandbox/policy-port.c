@@ -8,6 +8,8 @@
 
 #define RANGES_MAX 256 /* of one set: each decision walks through it */
 
+const char port_set_expected[] = "a port such as 443, a range such as 8000-8999, a list of both, or any";
+
 bool port_set_has(const struct port_set *set, uint16_t port)
 {
         for (size_t i = 0; i < set->n && set->ranges[i].first <= port; i++)
@@ -106,7 +108,6 @@ static void sort_and_merge(struct port_set *set)
 
 int port_set_read(const struct node *node, const char *where, struct port_set *ret, struct err *err)
 {
-        static const char expected[] = "a port such as 443, a range such as 8000-8999, a list of both, or any";
         const struct node *const one[] = {node};
         bool is_list = node->kind == NODE_SEQUENCE;
         size_t n = is_list ? node->n_items : 1;
@@ -114,7 +115,7 @@ int port_set_read(const struct node *node, const char *where, struct port_set *r
         struct port_set set = {0};
 
         if (node->kind == NODE_MAPPING)
-                return err_port(node, where, expected, err);
+                return err_port(node, where, port_set_expected, err);
         if (!is_list && streq(node->scalar, "any"))
                 return port_set_any(ret) < 0 ? err_set_nomem(err) : 0;
         if (n > RANGES_MAX)
@@ -129,7 +130,8 @@ int port_set_read(const struct node *node, const char *where, struct port_set *r
 
                 if (item->kind != NODE_SCALAR || parse_range(item->scalar, &ranges[set.n]) < 0)
                         return err_port(item, where,
-                                        is_list ? "a port such as 443 or a range such as 8000-8999" : expected, err);
+                                        is_list ? "a port such as 443 or a range such as 8000-8999" : port_set_expected,
+                                        err);
         }
         sort_and_merge(&set);
         *ret = (struct port_set){set.n, TAKE_PTR(ranges)};
