@@ -203,6 +203,33 @@ static int load_policy(const struct node *boundary, struct policy **ret, struct 
         return stat(path, &st) < 0 ? 1 : policy_load(AT_FDCWD, path, ret, err);
 }
 
+/* A command of root's runs as a user without rights, who has to be able to run this program: it is the client. */
+static int self_missing(const struct node *config, struct err *err)
+{
+        const char *kind = node_scalar_at(config, "workload.kind");
+        char path[PATH_MAX];
+        struct stat st;
+        int r;
+
+        if (geteuid() != 0 || streq(kind, "command"))
+                return 0;
+        r = command_self(path, sizeof(path), err);
+        for (char *end = path; r >= 0 && end; end = strchr(end + 1, '/')) {
+                char part[PATH_MAX];
+
+                snprintf(part, sizeof(part), "%.*s", end == path ? 1 : (int)(end - path), path);
+                if (stat(part, &st) < 0 || !(st.st_mode & S_IXOTH))
+                        return err_set(
+                                err, ERR_UNSUPPORTED, EACCES,
+                                "commands in a sandbox may not run %s, since others may not enter %s; install it, or "
+                                "build it elsewhere",
+                                path, part);
+        }
+        if (r < 0 || (stat(path, &st) == 0 && st.st_mode & S_IXOTH))
+                return r;
+        return err_set(err, ERR_UNSUPPORTED, EACCES, "commands in a sandbox may not run %s", path);
+}
+
 struct choice {
         const char *enforce;
         const struct policy *policy;
@@ -223,8 +250,10 @@ int boundary_sandbox_missing(const struct node *config, struct err *err)
         _cleanup_policy_ struct policy *policy = NULL;
         struct choice choice = {.enforce = node_scalar_at(boundary, "enforce")};
         struct stage stage = STAGE_INIT;
-        int r = load_policy(boundary, &policy, err);
+        int r = self_missing(config, err);
 
+        if (r >= 0)
+                r = load_policy(boundary, &policy, err);
         if (r != 0)
                 return MIN(r, 0);
         choice.policy = policy;

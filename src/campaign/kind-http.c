@@ -262,7 +262,7 @@ static int collect_result(const struct http *h, json_t *result, struct sample_wr
                 r = write_samples(h, samples, out, err);
         if (r < 0)
                 return r;
-        ret->counts = json_pack("{s:I, s:I}", "slots", (json_int_t)(h->keys.warmup + h->keys.requests), "warmup_slots",
+        ret->counts = json_pack("{s:I, s:I}", "slots", (json_int_t)h->keys.warmup + h->keys.requests, "warmup_slots",
                                 (json_int_t)h->keys.warmup);
         ret->notes = json_pack("{s:O, s:O, s:o*, s:o*}", "client", notes, "failures", failures, "origin",
                                http_origin_notes_json(h->origin.http), "origin_counts",

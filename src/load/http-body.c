@@ -9,7 +9,7 @@
 
 #define BODY_SEED 20
 
-static const char event_begin[] = "data: ", event_end[] = "\n\n";
+static const char event_begin[] = "data: ";
 
 void http_body_fill(uint8_t *to, size_t len)
 {
@@ -26,12 +26,12 @@ void http_body_fill(uint8_t *to, size_t len)
 
 void http_body_event(uint8_t *to, size_t len, uint64_t i)
 {
-        size_t begin = strlen(event_begin), end = len - strlen(event_end);
+        size_t begin = strlen(event_begin), end = len - 2;
 
         memcpy(to, event_begin, begin);
         for (size_t at = end; at > begin; at--, i /= 10)
                 to[at - 1] = (uint8_t)('0' + i % 10);
-        memcpy(to + end, event_end, len - end);
+        to[end] = to[end + 1] = '\n';
 }
 
 int http_body_digest(size_t len, struct digest *ret, struct err *err)

@@ -94,7 +94,7 @@ static int await_connection(const struct http_exchange *x, struct http_outcome *
 /* The socket blocks, in ticks: so waiting costs no system call of its own. */
 static int open_connection(struct http_exchange *x, struct http_outcome *o)
 {
-        const struct timeval tick = {.tv_usec = TICK_MS * 1000};
+        const struct timeval tick = {.tv_usec = TICK_MS * 1000L};
         int fd = socket(x->peer->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         int r = 0;
 

@@ -45,6 +45,8 @@ def samples(trial):
 class Peers(unittest.TestCase):
     def setUp(self):
         program.need_root()
+        built = pathlib.Path(program.ASSAY).resolve()
+        program.need("a folder that everybody may enter", all(p.stat().st_mode & 1 for p in (built, *built.parents)))
         for name in ("bwrap", "haproxy"):
             program.need(name, shutil.which(name) is not None)
         self.before = program.host_state()
@@ -134,6 +136,16 @@ class Peers(unittest.TestCase):
         code, plan = program.run_json("run", HTTP, "--dry-run", "--skip-missing", env=env)
         self.assertEqual(code, 0)
         self.assertNotIn("proxy/stream", {trial["cell"] for trial in plan["trials"]})
+
+    def test_program_that_nobody_may_run(self):
+        """A command in the sandbox is not root, and the client is this program."""
+        folder = self.scratch / "private"
+        folder.mkdir(mode=0o700)
+        shutil.copy(program.ASSAY, folder / "assay")
+        done = subprocess.run([folder / "assay", "run", "exp-020", "--dry-run"], text=True, capture_output=True, timeout=60,
+                              env=dict(os.environ, ASSAY_EXPERIMENTS=str(program.ROOT / "experiments")))
+        self.assertEqual((done.returncode, done.stdout), (6, ""))
+        self.assertIn(f"since others may not enter {self.scratch}", done.stderr)
 
     def test_failures_are_counted_and_named(self):
         """Requests that take longer than they may, and a command that fails."""
