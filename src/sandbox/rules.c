@@ -15,9 +15,10 @@ static const char *const address_types[] = {"ipv4_addr", "ipv6_addr"};
 static const char *const protocols[] = {"ip protocol", "ip6 nexthdr"};
 static const char version_digits[] = "46";
 
-/* Only such packets are looked up: their ports are where the sets' keys are read, and are what their receiver will take
- * for them. Those with options of IPv4, fragments, and extension headers of IPv6, which fail to match, are not. */
-static const char *const clear[] = {"ip hdrlength 5 ip frag-off & 0x3fff == 0 ", ""};
+/* Only such packets are looked up where they leave: version 4 without options, which could name a further destination.
+ * Extension headers of IPv6 fail to match, and so do fragments but for the first, without whose rest nothing comes of it:
+ * nftables finds no ports in them. */
+static const char *const clear[] = {"@nh,0,8 0x45 ", ""};
 
 /* An exact set costs less to look up, and is all that most policies need. */
 enum set { SET_EXACT, SET_PIN, SET_PIN_ANY, SET_PIN_RANGE, SET_RANGE, N_SETS };
@@ -128,7 +129,7 @@ static void add_accepts(const struct rules *rules, char end, const char *accept,
                 for (enum set set = 0; set < N_SETS; set++) {
                         if (!has_set(rules, set, numbers[i]))
                                 continue;
-                        text_addf(out, "%s%s %caddr . %s", clear[i], families[i], end, protocols[i]);
+                        text_addf(out, "%s%s %caddr . %s", end == 'd' ? clear[i] : "", families[i], end, protocols[i]);
                         if (sets[set].has_port)
                                 text_addf(out, " . th %cport @%s%c %s\n", end, sets[set].name, version_digits[i],
                                           accept);
@@ -216,10 +217,10 @@ static void add_proxy(const struct rules *rules, struct text *out)
 /* Errors of the path are let in, as a few a second: the kernel takes them only where they belong to a socket. */
 static void add_inner_in(const struct rules *rules, const char *accept, struct text *out)
 {
-        text_add(out, "chain in { type filter hook input priority filter; policy drop;\niifname lo accept\n"
-                      "tcp flags & (syn | ack) == syn drop\n");
+        text_add(out, "chain in { type filter hook input priority filter; policy drop;\n"
+                      "iifname != lo tcp flags & (syn | ack) == syn drop\n");
         add_accepts(rules, 's', accept, out);
-        text_add(out, "icmp type { destination-unreachable, time-exceeded } limit rate 100/second accept\n"
+        text_add(out, "iifname lo accept\nicmp type { destination-unreachable, time-exceeded } limit rate 100/second accept\n"
                       "icmpv6 type { destination-unreachable, packet-too-big, time-exceeded } limit rate 100/second "
                       "accept\n}\n");
 }
