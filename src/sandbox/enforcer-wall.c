@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ifaddrs.h>
+#include <inttypes.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/macro.h"
 #include "sandbox/enforcer.h"
 #include "sandbox/names.h"
+#include "sandbox/outer.h"
 #include "sandbox/policy.h"
 #include "sandbox/refusals.h"
 #include "sandbox/rules.h"
@@ -24,7 +27,8 @@
 #define INNER_NAME   "eth0"
 
 struct wall {
-        struct nft *inner, *outer;
+        struct nft *inner, *forward; /* forward: NULL where nothing lies beyond this host */
+        struct outer *outer;
         struct refusals *refusals;
         struct names *names;
         struct policy_range *ranges;
@@ -42,7 +46,8 @@ static void wall_free(struct wall *wall)
         refusals_free(wall->refusals);
         names_free(wall->names);
         nft_free(wall->inner);
-        nft_free(wall->outer);
+        nft_free(wall->forward);
+        outer_free(wall->outer);
         netlink_free(wall->host);
         free(wall->ranges);
         free(wall);
@@ -171,7 +176,6 @@ static void describe(const struct sandbox *sandbox, const struct wall *wall, str
                 .has_resolver = rules_has_names(sandbox->policy),
                 .total = sandbox->policy->total,
                 .link = wall->link,
-                .masquerades = wall->masquerades,
         };
 }
 
@@ -329,9 +333,18 @@ static int let_forward(const struct wall *wall, struct err *err)
         return netns_sysctl_write(&self, name, wall->masquerades ? "1" : "0", err);
 }
 
-static int wall_up(struct sandbox *sandbox, struct err *err)
+static int add_forwarding(struct wall *wall, const struct rules *rules, struct err *err)
 {
         _cleanup_text_ struct text text = {0};
+        int r;
+
+        rules_forward(rules, &text);
+        r = nft_open(NULL, &wall->forward, err);
+        return r < 0 ? r : run_rules(wall->forward, &text, err);
+}
+
+static int wall_up(struct sandbox *sandbox, struct err *err)
+{
         struct wall *wall = sandbox->state;
         struct rules rules;
         unsigned number = 0;
@@ -349,10 +362,9 @@ static int wall_up(struct sandbox *sandbox, struct err *err)
         if (r < 0)
                 return r;
         describe(sandbox, wall, &rules);
-        rules_outer(&rules, &text);
-        r = nft_open(NULL, &wall->outer, err);
-        if (r == 0)
-                r = run_rules(wall->outer, &text, err);
+        r = outer_new(wall->host, wall->index, &rules, sandbox->policy, &wall->outer, err);
+        if (r == 0 && wall->masquerades)
+                r = add_forwarding(wall, &rules, err);
         if (r == 0)
                 r = raise_link(sandbox, wall, number, err);
         if (r == 0)
@@ -367,39 +379,43 @@ static int wall_expose(struct sandbox *sandbox, const struct ip_prefix *address,
                        struct err *err)
 {
         struct wall *wall = sandbox->state;
-        char table[16 + IFNAMSIZ];
-        int r;
+        int r = outer_expose(wall->outer, address, port, is_open, err);
 
-        snprintf(table, sizeof(table), "netdev %s", wall->link);
-        r = rules_expose(wall->outer, table, address, port, is_open, err);
         return r < 0 ? r : rules_expose(wall->inner, "inet assay", address, port, is_open, err);
 }
 
 static int wall_admit(struct sandbox *sandbox, const struct pin *pins, size_t n, struct err *err)
 {
         struct wall *wall = sandbox->state;
-        char table[16 + IFNAMSIZ];
-        int r;
+        int r = outer_admit(wall->outer, sandbox->policy, pins, n, err);
 
-        snprintf(table, sizeof(table), "netdev %s", wall->link);
-        r = rules_admit(wall->outer, table, sandbox->policy, false, pins, n, err);
         return r < 0 ? r : rules_admit(wall->inner, "inet assay", sandbox->policy, false, pins, n, err);
 }
 
+/* What the inner side let through and the outer one did not shows that one of them is wrong. */
+static void tell_stopped(const struct wall *wall)
+{
+        struct gate_count counts[GATE_COUNTERS];
+
+        if (wall->outer && outer_read(wall->outer, counts, NULL) == 0 && counts[GATE_STOPPED].packets > 0)
+                log_warning("%" PRIu64 " packets passed the first check of the wall and were stopped by the second",
+                            (uint64_t)counts[GATE_STOPPED].packets);
+}
+
+/* The link goes with N, in the background, which is sooner than a wait for the kernel to have removed it; tables of the
+ * host's namespace go with their connection. */
 static int wall_down(struct sandbox *sandbox, struct err *err)
 {
         struct wall *wall = sandbox->state;
-        int r = 0;
 
         if (!wall)
                 return 0;
         if (wall->refusals)
                 refusals_drain(wall->refusals);
-        if (wall->link[0])
-                r = link_delete(wall->host, wall->index, err);
-        wall_free(wall); /* the outer tables go with their connection */
+        tell_stopped(wall);
+        wall_free(wall);
         sandbox->state = NULL;
-        return r == -ENODEV ? 0 : r;
+        return 0;
 }
 
 const struct enforcer_ops enforcer_wall = {

@@ -16,8 +16,8 @@ static const char *const protocols[] = {"ip protocol", "ip6 nexthdr"};
 static const char version_digits[] = "46";
 
 /* Only such packets are looked up where they leave: version 4 without options, which could name a further destination.
- * Extension headers of IPv6 fail to match, and so do fragments but for the first, without whose rest nothing comes of it:
- * nftables finds no ports in them. */
+ * Extension headers of IPv6 fail to match, and so do fragments but for the first, without whose rest nothing comes of
+ * it: nftables finds no ports in them. */
 static const char *const clear[] = {"@nh,0,8 0x45 ", ""};
 
 /* An exact set costs less to look up, and is all that most policies need. */
@@ -220,9 +220,11 @@ static void add_inner_in(const struct rules *rules, const char *accept, struct t
         text_add(out, "chain in { type filter hook input priority filter; policy drop;\n"
                       "iifname != lo tcp flags & (syn | ack) == syn drop\n");
         add_accepts(rules, 's', accept, out);
-        text_add(out, "iifname lo accept\nicmp type { destination-unreachable, time-exceeded } limit rate 100/second accept\n"
-                      "icmpv6 type { destination-unreachable, packet-too-big, time-exceeded } limit rate 100/second "
-                      "accept\n}\n");
+        text_add(
+                out,
+                "iifname lo accept\nicmp type { destination-unreachable, time-exceeded } limit rate 100/second accept\n"
+                "icmpv6 type { destination-unreachable, packet-too-big, time-exceeded } limit rate 100/second "
+                "accept\n}\n");
 }
 
 void rules_inner(const struct rules *rules, struct text *out)
@@ -264,8 +266,10 @@ static void add_outer_chain(const struct rules *rules, const char *name, const c
 
 /* Where the way leads beyond the host: its own address for the command's, and segments that fit the path. Nothing of
  * other links is touched, and what stays on the host is not tracked. */
-static void add_forwarding(const char *link, struct text *out)
+void rules_forward(const struct rules *rules, struct text *out)
 {
+        const char *link = rules->link;
+
         text_addf(out,
                   "table inet %s {\nflags owner\n"
                   "chain untracked-in { type filter hook prerouting priority raw;\n"
@@ -289,8 +293,6 @@ void rules_outer(const struct rules *rules, struct text *out)
         add_outer_chain(rules, "from", "ingress", 'd', out);
         add_outer_chain(rules, "to", "egress", 's', out);
         text_add(out, "}\n");
-        if (rules->masquerades)
-                add_forwarding(rules->link, out);
 }
 
 static bool is_every_port(const struct port_range *ports)

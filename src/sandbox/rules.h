@@ -44,9 +44,12 @@ struct rules {
 /* rules_inner - the table "inet assay" for the command's namespace */
 void rules_inner(const struct rules *rules, struct text *out);
 
-/* rules_outer - the tables "netdev NAME" and, where the host has to forward, "inet NAME" for the host's namespace,
- * named as the link is. They go with the connection that made them. */
+/* rules_outer - the table "netdev NAME", named as the link is, for the host's namespace. It goes with the connection
+ * that made it. */
 void rules_outer(const struct rules *rules, struct text *out);
+
+/* rules_forward - the table "inet NAME" for a host that forwards what comes from the link. As rules_outer(). */
+void rules_forward(const struct rules *rules, struct text *out);
 
 /* rules_expose - let TCP and UDP to a port of an address through, or no longer
  * @table: "inet assay", or "netdev NAME"

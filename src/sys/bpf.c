@@ -184,6 +184,36 @@ int bpf_image_hold(struct bpf_image *image, const char *program, int index, enum
         return fd;
 }
 
+static int find_map(const struct bpf_image *image, const char *name, struct err *err)
+{
+        struct bpf_map *map = bpf_object__find_map_by_name(image->object, name);
+
+        return map ? bpf_map__fd(map)
+                   : err_set(err, ERR_BUG, ENOENT, "the BPF object %s has no map %s", image->name, name);
+}
+
+int bpf_image_put(struct bpf_image *image, const char *map, const void *key, const void *value, struct err *err)
+{
+        int fd = find_map(image, map, err);
+
+        if (fd < 0)
+                return fd;
+        if (bpf_map_update_elem(fd, key, value, BPF_ANY) < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot write to the BPF map %s", map);
+        return 0;
+}
+
+int bpf_image_remove(struct bpf_image *image, const char *map, const void *key, struct err *err)
+{
+        int fd = find_map(image, map, err);
+
+        if (fd < 0)
+                return fd;
+        if (bpf_map_delete_elem(fd, key) < 0 && errno != ENOENT)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot remove from the BPF map %s", map);
+        return 0;
+}
+
 int bpf_image_sum_counters(const struct bpf_image *image, const char *map, uint32_t first, uint32_t n, size_t n_words,
                            uint64_t *ret, struct err *err)
 {

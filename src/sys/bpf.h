@@ -65,6 +65,16 @@ int bpf_image_hold(struct bpf_image *image, const char *program, int index, enum
 int bpf_image_sum_counters(const struct bpf_image *image, const char *map, uint32_t first, uint32_t n, size_t n_words,
                            uint64_t *ret, struct err *err);
 
+/* bpf_image_put - set the element of a hash map, whether it is there or not
+ * @key, @value: as many bytes as the map's have
+ *
+ * Return: 0; -ENOENT, kind bug, where there is no such map; -E2BIG where it is full; another negative errno.
+ */
+int bpf_image_put(struct bpf_image *image, const char *map, const void *key, const void *value, struct err *err);
+
+/* bpf_image_remove - remove the element of a hash map; absent counts as done */
+int bpf_image_remove(struct bpf_image *image, const char *map, const void *key, struct err *err);
+
 void bpf_image_free(struct bpf_image *image);
 
 DEFINE_CLEANUP(struct bpf_image *, bpf_image_free)
