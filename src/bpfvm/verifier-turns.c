@@ -346,10 +346,11 @@ static void choose_slots(struct turns *t)
 
 static struct verifier_place place_of(const struct turns *t, unsigned variable)
 {
-        const struct counter_slot *slot = &t->slots[variable - INSN_FRAME_POINTER];
+        const struct counter_slot *slot;
 
         if (variable < INSN_FRAME_POINTER)
                 return (struct verifier_place){.reg = (uint8_t)variable};
+        slot = &t->slots[variable - INSN_FRAME_POINTER];
         return (struct verifier_place){VERIFIER_STACK, (uint8_t)slot->size, (int16_t)slot->offset};
 }
 
