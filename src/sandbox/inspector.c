@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/macro.h"
 #include "wire/tls-hello.h"
 
 #define TLS_HANDSHAKE  22 /* first octet of a record, RFC 8446 5.1 */
+#define TLS_FIRST      20 /* other records, which some servers pass over before a ClientHello */
+#define TLS_LAST       24
+#define TLS_MAJOR      3 /* second octet */
 #define HEAD_MAX       ((size_t)32 * 1024)
 #define START_LINE_MAX ((size_t)8 * 1024)
 
@@ -48,35 +52,95 @@ static enum step read_hello(struct inspector *in, struct span input, bool is_end
                        ret_len);
 }
 
-/* "METHOD target HTTP/1.1" begins with a capital letter, and has a version at the end of its first line. Empty lines
- * before it are skipped by some servers. */
+/* What some server takes for a space between the parts of a request line, or before it. */
+static bool is_space(uint8_t c)
+{
+        return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f) || c == 0x85 || c == 0xa0;
+}
+
+/* Control octets that nobody takes for a space or for part of a request line. */
+static bool is_binary(uint8_t c)
+{
+        return (c < ' ' || c == 0x7f) && !is_space(c);
+}
+
+static bool is_letter(uint8_t c)
+{
+        return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* Whether these octets, the first of a connection, may become "METHOD target HTTP/1.1" for a server that is lenient:
+ * some skip space before it, some take any word for a method, some take a target with zeros in it, though none does all
+ * of that. Other protocols are known by their binary octets. */
 static bool may_be_http(struct span input)
 {
-        uint8_t c = input.data[0];
+        bool in_method = true, is_word;
+        size_t i = 0;
 
-        return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '\r' || c == '\n';
+        while (i < input.len && is_space(input.data[i]))
+                i++;
+        if (i == input.len)
+                return true;
+        if (input.data[i] <= ' ' || input.data[i] >= 0x7f)
+                return false;
+        is_word = is_letter(input.data[i]);
+        for (; i < input.len && input.data[i] != '\n'; i++) {
+                in_method = in_method && !is_space(input.data[i]);
+                if (is_binary(input.data[i]) && (in_method || !is_word))
+                        return false;
+        }
+        return true;
 }
 
 static bool has_version(struct span line)
 {
-        static const char mark[] = " HTTP/";
+        static const char mark[] = "HTTP/";
 
-        return memmem(line.data, line.len, mark, sizeof(mark) - 1) != NULL;
+        for (size_t i = 0; i + sizeof(mark) - 1 <= line.len; i++)
+                if (strncasecmp((const char *)line.data + i, mark, sizeof(mark) - 1) == 0)
+                        return true;
+        return false;
+}
+
+/* Octets of the first line that is not empty, with what is before it; all of them where it does not end. */
+static size_t first_line(struct span input, bool *ret_ends)
+{
+        const uint8_t *end;
+        size_t i = 0;
+
+        while (i < input.len && is_space(input.data[i]))
+                i++;
+        end = memchr(input.data + i, '\n', input.len - i);
+        *ret_ends = end;
+        return end ? (size_t)(end - input.data) : input.len;
+}
+
+static bool is_tls_record(struct span input)
+{
+        return input.data[0] == TLS_HANDSHAKE ||
+               (input.data[0] >= TLS_FIRST && input.data[0] <= TLS_LAST && input.len > 1 && input.data[1] == TLS_MAJOR);
 }
 
 static enum step read_first(struct inspector *in, struct span input, bool is_end, size_t *ret_len, const char **why)
 {
-        const uint8_t *end;
+        struct span start = span_of(input.data, MIN(input.len, START_LINE_MAX));
+        bool ends;
+        size_t len;
 
-        if (input.data[0] == TLS_HANDSHAKE)
+        if (is_tls_record(input))
                 return read_hello(in, input, is_end, ret_len, why);
-        if (!may_be_http(input))
-                return opaque(in, input, ret_len);
-        end = memchr(input.data, '\n', input.len);
-        if (!end && input.len < START_LINE_MAX && !is_end)
+        if (input.len == 1 && input.data[0] >= TLS_FIRST && input.data[0] <= TLS_LAST && !is_end)
                 return STEP_MORE;
-        if (end != input.data && input.data[0] != '\r' &&
-            !has_version(span_of(input.data, end ? (size_t)(end - input.data) : input.len)))
+        if (!may_be_http(start))
+                return opaque(in, input, ret_len);
+        len = first_line(start, &ends);
+        if (!ends && input.len >= START_LINE_MAX) {
+                *why = "a first line that is too long to be looked at";
+                return STEP_REFUSED;
+        }
+        if (!ends && !is_end)
+                return STEP_MORE;
+        if (!has_version(span_of(input.data, len)))
                 return opaque(in, input, ret_len);
         in->mode = INSPECTOR_HTTP_HEAD;
         in->looked_at = 0;

@@ -97,6 +97,69 @@ static void requests(void **state)
         }
 }
 
+/* Servers are lenient in different ways: whatever one of them could take for a request with a host is read as one. */
+static void requests_to_lenient_servers(void **state)
+{
+        static const char rest[] = "\r\nHost: bad.example\r\n\r\n";
+        static const struct {
+                const char *line;
+                size_t len;
+        } cases[] = {
+                {" GET / HTTP/1.1", 15},    {"\tGET / HTTP/1.1", 15},  {"\x1cGET / HTTP/1.1", 15},
+                {"\xa0GET / HTTP/1.1", 15}, {"GET\t/\tHTTP/1.1", 14},  {"\r\n GET / HTTP/1.1", 17},
+                {"0GET / HTTP/1.1", 15},    {"!GET / HTTP/1.1", 15},   {"get / http/1.1", 14},
+                {"GET /\0 HTTP/1.1", 15},   {" GET /\0 HTTP/1.1", 16},
+        };
+        struct asked asked;
+        char buf[64];
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                memcpy(buf, cases[i].line, cases[i].len);
+                memcpy(buf + cases[i].len, rest, sizeof(rest));
+                if (through(buf, cases[i].len + sizeof(rest) - 1, false, &asked) != -EPERM || asked.opaque)
+                        fail_msg("case %zu was let through", i);
+        }
+}
+
+static void a_first_line_that_is_too_long(void **state)
+{
+        static char text[9000] = "GET /";
+        struct asked asked;
+
+        memset(text + 5, 'a', 8500);
+        strcpy(text + 8505, " HTTP/1.1\r\nHost: bad.example\r\n\r\n");
+        assert_int_equal(through(text, strlen(text), false, &asked), -EPERM);
+        assert_int_equal(asked.n, 0);
+}
+
+/* Their octets go on as soon as they cannot be a request: whoever sends them waits for an answer. */
+static void protocols_without_lines(void **state)
+{
+        static const struct {
+                const char *text;
+                size_t len;
+        } cases[] = {
+                {"AMQP\0\0\x09\x01", 8},                                         /* AMQP 0-9-1, 4.2.2 */
+                {"0032git-upload-pack /project.git\0host=myserver.com\0", 0x32}, /* git's gitprotocol-pack */
+                {"\0\0\0\x08\x04\xd2\x16\x2f", 8},                               /* PostgreSQL's SSLRequest */
+                {"\x10\x0c\0\x04MQTT\x04\x02\0\x3c\0\0", 14},                    /* MQTT 3.1.1, 3.1 */
+                {"\x13"
+                 "BitTorrent protocol\0\0\0\0\0\0\0\0",
+                 28}, /* BEP 3 */
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct asked asked = {0};
+                struct inspector in = {.is_allowed = is_allowed, .userdata = &asked};
+                size_t len = 0;
+                const char *why;
+
+                assert_int_equal(inspector_read(&in, span_of(cases[i].text, cases[i].len), false, &len, &why), 0);
+                assert_int_equal(len, cases[i].len);
+                assert_true(asked.opaque);
+        }
+}
+
 static void an_upgrade_is_refused_where_hosts_have_to_be_seen(void **state)
 {
         static const char upgrade[] = "GET / HTTP/1.1\r\nHost: good.example\r\nConnection: upgrade\r\n"
@@ -153,6 +216,12 @@ static void server_names(void **state)
         assert_int_equal(asked.n, 1);
         assert_int_equal(through((char *)buf, len - 3, true, &asked), -EPERM); /* cut off */
         assert_int_equal(asked.n, 0);
+        /* some servers pass over a warning that comes before it, RFC 8446 6 */
+        memcpy(buf, "\x15\3\1\0\2\1\x5a", 7);
+        len = 7 + put_hello(buf + 7, "bad.example");
+        assert_int_equal(through((char *)buf, len, false, &asked), -EPERM);
+        assert_int_equal(asked.n, 0);
+        len = put_hello(buf, "bad.example");
         buf[5] = 2; /* a server's hello from a client */
         assert_int_equal(through((char *)buf, len, false, &asked), -EPERM);
         assert_int_equal(asked.n, 0);
@@ -162,6 +231,9 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(requests),
+                cmocka_unit_test(requests_to_lenient_servers),
+                cmocka_unit_test(a_first_line_that_is_too_long),
+                cmocka_unit_test(protocols_without_lines),
                 cmocka_unit_test(an_upgrade_is_refused_where_hosts_have_to_be_seen),
                 cmocka_unit_test(server_names),
         };
