@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "cli/verbs.h"
@@ -75,6 +79,28 @@ static int find_paths(const struct option_strings *given, struct sandbox_paths *
         return 0;
 }
 
+/* Messages while the command runs. It writes to the same place, and may have filled it: what would have to wait is
+ * lost, since whoever waits here serves nobody. */
+static void log_without_waiting(enum log_level level, const char *text, void *userdata)
+{
+        const bool *has_ended = userdata;
+        struct pollfd place = {.fd = STDERR_FILENO, .events = POLLOUT};
+        char line[1100];
+        struct iovec iov = {.iov_base = line};
+        struct stat st;
+
+        snprintf(line, sizeof(line), "%s%s\n", level == LOG_WARNING ? "warning: " : "", text);
+        iov.iov_len = strlen(line);
+        if (*has_ended || fstat(STDERR_FILENO, &st) < 0 || S_ISREG(st.st_mode)) {
+                (void)!write(STDERR_FILENO, line, iov.iov_len);
+                return;
+        }
+        /* The flag is known to pipes and sockets; for others, such as terminals, room has to do. */
+        if (pwritev2(STDERR_FILENO, &iov, 1, -1, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP && poll(&place, 1, 0) > 0 &&
+            place.revents & POLLOUT)
+                (void)!write(STDERR_FILENO, line, iov.iov_len);
+}
+
 static int tell(int status, const struct err *err)
 {
         char message[1400];
@@ -92,6 +118,7 @@ static int run_exec(const void *opts, int argc, char **argv, struct err *err)
         _cleanup_policy_ struct policy *policy = NULL;
         struct sandbox_options sandbox = {.user = o->user, .nested = o->nested, .argv = argv};
         _cleanup_bundle_ struct bundle *bundle = NULL;
+        static bool has_ended;
         int r;
 
         r = load_policy(&o->policy, &policy, err);
@@ -114,7 +141,9 @@ static int run_exec(const void *opts, int argc, char **argv, struct err *err)
                         return r;
         }
         sandbox.bundle = bundle;
+        log_set_sink(log_without_waiting, LOG_INFO, &has_ended);
         r = sandbox_run(&sandbox, err);
+        has_ended = true;
         return r < 0 ? r : tell(r, err);
 }
 

@@ -254,7 +254,9 @@ static int proxy_up(struct sandbox *sandbox, struct err *err)
         bundle_observes(sandbox->bundle, BUNDLE_ALLOWED);
         bundle_observes(sandbox->bundle, BUNDLE_DENIED);
         bundle_observes(sandbox->bundle, BUNDLE_BYTES);
-        r = names_serve(proxy->names, err);
+        r = rules_open_ways(proxy->nft, true, err);
+        if (r == 0)
+                r = names_serve(proxy->names, err);
         if (r == 0)
                 r = refusals_watch(proxy->refusals, err);
         if (r == 0)

@@ -34,7 +34,8 @@ struct wall {
         struct policy_range *ranges;
         size_t n_ranges;
         bool masquerades;
-        char link[IFNAMSIZ]; /* on the host; empty: there is none */
+        char link[IFNAMSIZ];                                    /* on the host; empty: there is none */
+        char own_v4[INET_ADDRSTRLEN], own_v6[INET6_ADDRSTRLEN]; /* of the end in N; set with the link */
         struct netlink *host;
         int index;
 };
@@ -176,6 +177,8 @@ static void describe(const struct sandbox *sandbox, const struct wall *wall, str
                 .has_resolver = rules_has_names(sandbox->policy),
                 .total = sandbox->policy->total,
                 .link = wall->link,
+                .own_v4 = wall->own_v4,
+                .own_v6 = wall->own_v6,
         };
 }
 
@@ -238,11 +241,12 @@ static int add_link(struct sandbox *sandbox, struct wall *wall, unsigned *ret_nu
 {
         struct link_end host = {.name = wall->link, .is_quiet = true, .mtu = LINK_MTU};
         struct link_end inner = {.name = INNER_NAME, .is_quiet = true, .mtu = LINK_MTU};
+        struct ip_prefix v4[2], v6[2];
         struct err why;
         int r = -EEXIST;
 
         for (unsigned number = 0; number < RUNS_MAX && r == -EEXIST; number++) {
-                snprintf(wall->link, sizeof(wall->link), "assay-wall%u", number);
+                snprintf(wall->link, sizeof(wall->link), RULES_LINK "%u", number);
                 why = (struct err){0};
                 r = link_add_veth(wall->host, &host, &inner, &sandbox->netns, &why);
                 *ret_number = number;
@@ -252,6 +256,9 @@ static int add_link(struct sandbox *sandbox, struct wall *wall, unsigned *ret_nu
                 *err = why;
                 return r;
         }
+        address_ends(*ret_number, v4, v6);
+        inet_ntop(AF_INET, v4[1].bytes, wall->own_v4, sizeof(wall->own_v4));
+        inet_ntop(AF_INET6, v6[1].bytes, wall->own_v6, sizeof(wall->own_v6));
         return link_find(wall->host, wall->link, &wall->index, err);
 }
 
@@ -268,6 +275,7 @@ static int add_addresses(struct netlink *const nl[2], const int index[2], unsign
 {
         struct ip_prefix v4[2], v6[2], v4_default = {.family = AF_INET}, v6_default = {.family = AF_INET6};
         struct link_info info[2];
+        struct err no_v6 = {0};
         int r;
 
         *ret_has_v6 = true;
@@ -282,7 +290,7 @@ static int add_addresses(struct netlink *const nl[2], const int index[2], unsign
                 if (r < 0)
                         return r;
                 /* A host without IPv6 has none to share. */
-                if (*ret_has_v6 && add_end(nl[i], index[i], &v6[i], &v6[1 - i], info[1 - i].mac, err) < 0)
+                if (*ret_has_v6 && add_end(nl[i], index[i], &v6[i], &v6[1 - i], info[1 - i].mac, &no_v6) < 0)
                         *ret_has_v6 = false;
         }
         r = ip_route_add(nl[1], index[1], &v4_default, &v4[0], NULL, err);
@@ -369,6 +377,8 @@ static int wall_up(struct sandbox *sandbox, struct err *err)
                 r = raise_link(sandbox, wall, number, err);
         if (r == 0)
                 sandbox->control = host_end(number);
+        if (r == 0)
+                r = rules_open_ways(wall->inner, is_forwarding("ipv6/conf/all/forwarding"), err);
         if (r == 0)
                 r = names_serve(wall->names, err);
         return r < 0 ? r : refusals_watch(wall->refusals, err);

@@ -2,7 +2,10 @@
 #include "sandbox/rules.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
 #include <inttypes.h>
+#include <net/if.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -120,8 +123,10 @@ static void add_sets(const struct rules *rules, const char *counter, struct text
                 }
 }
 
-/* Accept what a set holds, by the far end: "d"estination of what leaves, "s"ource of what enters. */
-static void add_accepts(const struct rules *rules, char end, const char *accept, struct text *out)
+/* Accept what a set holds, by the far end: "d"estination of what leaves, "s"ource of what enters.
+ * @accepts: of each family
+ */
+static void add_accepts(const struct rules *rules, char end, const char *const accepts[2], struct text *out)
 {
         static const int numbers[] = {AF_INET, AF_INET6};
 
@@ -132,10 +137,10 @@ static void add_accepts(const struct rules *rules, char end, const char *accept,
                         text_addf(out, "%s%s %caddr . %s", end == 'd' ? clear[i] : "", families[i], end, protocols[i]);
                         if (sets[set].has_port)
                                 text_addf(out, " . th %cport @%s%c %s\n", end, sets[set].name, version_digits[i],
-                                          accept);
+                                          accepts[i]);
                         else
                                 text_addf(out, " @%s%c th %cport != %d %s\n", sets[set].name, version_digits[i], end,
-                                          RULES_DNS_TLS_PORT, accept);
+                                          RULES_DNS_TLS_PORT, accepts[i]);
                 }
 }
 
@@ -184,15 +189,34 @@ static const char own_v4[] = "ip daddr { 127.0.0.0/8, " RULES_OWN_V4 " }",
 static const char not_own_v4[] = "ip daddr != { 127.0.0.0/8, " RULES_OWN_V4 " }",
                   not_own_v6[] = "ip6 daddr != { ::1, " RULES_OWN_V6 " }";
 
+/* See rules_open_ways(). Over IPv6 a program may take any address for its own (IPV6_FREEBIND), to which the answer
+ * would go; IPv4 has no way for one that is not there. */
+static void add_ways(const char *accept, struct text *out)
+{
+        static const char true_source[] = "fib saddr type != local jump refuse\n";
+
+        for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+                text_addf(out,
+                          "set ways%c { type %s; flags interval; }\n"
+                          "chain way%c {\n%s%s daddr @ways%c %s\n"
+                          "meta l4proto tcp reject with tcp reset\nreject with icmpx no-route\n}\n",
+                          version_digits[i], address_types[i], version_digits[i], i == 1 ? true_source : "",
+                          families[i], version_digits[i], accept);
+}
+
 /* What the kernel itself says (ICMP, IGMP, neighbour discovery) stays here without a word: the command has no socket
  * that could send it. */
 static void add_inner_out(const struct rules *rules, const char *accept, struct text *out)
 {
+        const char *const accepts[] = {rules->proxy_port > 0 ? "goto way4" : accept, "goto way6"};
+
+        add_ways(accept, out);
         text_add(out, "chain out { type filter hook output priority filter; policy drop;\n");
-        add_accepts(rules, 'd', accept, out);
-        if (rules->proxy_port == 0)
-                text_add(out, "oifname lo accept\n");
-        text_addf(out, "%s accept\n%s accept\n", own_v4, own_v6);
+        add_accepts(rules, 'd', accepts, out);
+        if (rules->proxy_port > 0)
+                text_addf(out, "%s accept\n%s accept\n", own_v4, own_v6);
+        else /* a question about a name has been turned to loopback, after its way was chosen */
+                text_add(out, "oifname lo accept\nip daddr 127.0.0.1 accept\nip6 daddr ::1 accept\n");
         text_add(out, "meta l4proto { icmp, ipv6-icmp, igmp } drop\njump refuse\n}\n");
 }
 
@@ -217,9 +241,11 @@ static void add_proxy(const struct rules *rules, struct text *out)
 /* Errors of the path are let in, as a few a second: the kernel takes them only where they belong to a socket. */
 static void add_inner_in(const struct rules *rules, const char *accept, struct text *out)
 {
+        const char *const accepts[] = {accept, accept};
+
         text_add(out, "chain in { type filter hook input priority filter; policy drop;\n"
                       "iifname != lo tcp flags & (syn | ack) == syn drop\n");
-        add_accepts(rules, 's', accept, out);
+        add_accepts(rules, 's', accepts, out);
         text_add(
                 out,
                 "iifname lo accept\nicmp type { destination-unreachable, time-exceeded } limit rate 100/second accept\n"
@@ -253,12 +279,17 @@ void rules_inner(const struct rules *rules, struct text *out)
 static void add_outer_chain(const struct rules *rules, const char *name, const char *hook, char far_end,
                             struct text *out)
 {
+        static const char *const accepts[] = {"accept", "accept"};
+
         text_addf(out, "chain %s { type filter hook %s device \"%s\" priority 0; policy drop;\n", name, hook,
                   rules->link);
         if (far_end == 's')
                 text_add(out, "tcp flags & (syn | ack) == syn counter name stopped drop\n");
+        else /* a datagram with another's address would be answered to that one */
+                text_addf(out, "ip saddr != %s counter name stopped drop\nip6 saddr != %s counter name stopped drop\n",
+                          rules->own_v4, rules->own_v6);
         text_addf(out, "counter name %s\n", name);
-        add_accepts(rules, far_end, "accept", out);
+        add_accepts(rules, far_end, accepts, out);
         if (far_end == 's')
                 text_add(out, "meta l4proto { icmp, ipv6-icmp } accept\n");
         text_addf(out, "counter name %s\n}\n", far_end == 'd' ? "stopped" : "strangers");
@@ -293,6 +324,60 @@ void rules_outer(const struct rules *rules, struct text *out)
         add_outer_chain(rules, "from", "ingress", 'd', out);
         add_outer_chain(rules, "to", "egress", 's', out);
         text_add(out, "}\n");
+}
+
+/* Writes the addresses of this host that are not for itself, one link or a sandbox only, with commas between; @out may
+ * be NULL.
+ * Return: how many there are. */
+static size_t each_own(const struct ifaddrs *own, int family, struct text *out)
+{
+        size_t n = 0;
+
+        for (; own; own = own->ifa_next) {
+                struct sockaddr_storage there;
+                char text[INET6_ADDRSTRLEN];
+                const void *address;
+
+                if (!own->ifa_addr || own->ifa_addr->sa_family != family || own->ifa_flags & IFF_LOOPBACK ||
+                    strncmp(own->ifa_name, RULES_LINK, strlen(RULES_LINK)) == 0)
+                        continue;
+                memcpy(&there, own->ifa_addr,
+                       family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+                address = family == AF_INET ? (void *)&((struct sockaddr_in *)&there)->sin_addr
+                                            : (void *)&((struct sockaddr_in6 *)&there)->sin6_addr;
+                if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)address))
+                        continue;
+                if (out)
+                        text_addf(out, "%s%s", n > 0 ? ", " : "", inet_ntop(family, address, text, sizeof(text)));
+                n++;
+        }
+        return n;
+}
+
+int rules_open_ways(struct nft *nft, bool forwards_v6, struct err *err)
+{
+        static const char opening[] = "add element inet assay ways%d { %s }\n";
+        _cleanup_text_ struct text text = {0};
+        struct ifaddrs *own = NULL;
+        size_t n_v4, n_v6;
+
+        if (getifaddrs(&own) < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot read this host's addresses");
+        n_v4 = each_own(own, AF_INET, NULL);
+        n_v6 = each_own(own, AF_INET6, NULL);
+        if (n_v4 > 0 || n_v6 == 0)
+                text_addf(&text, opening, 4, "0.0.0.0/1, 128.0.0.0/1");
+        if (forwards_v6 && (n_v6 > 0 || n_v4 == 0)) {
+                text_addf(&text, opening, 6, "::/1, 8000::/1");
+        } else if (n_v6 > 0) {
+                text_add(&text, "add element inet assay ways6 { ");
+                each_own(own, AF_INET6, &text);
+                text_add(&text, " }\n");
+        }
+        freeifaddrs(own);
+        if (text.failed)
+                return err_set_nomem(err);
+        return text.len > 0 ? nft_run(nft, text.data, err) : 0;
 }
 
 static bool is_every_port(const struct port_range *ports)

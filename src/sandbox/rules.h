@@ -24,6 +24,8 @@
 #define RULES_OWN_V4 "198.19.255.1"
 #define RULES_OWN_V6 "fd5a:a57a:ffff::1"
 
+#define RULES_LINK "assay-wall" /* how the links on the host begin */
+
 #define RULES_DNS_PORT     53
 #define RULES_DNS_TLS_PORT 853 /* names are not asked where we cannot see them */
 
@@ -36,9 +38,10 @@ struct rules {
         struct policy_limits total;
         uint16_t proxy_port; /* 0: packets leave by a link. Else they are for a transparent listener at this port of N,
                               * which decides what is pending, and N's own addresses are RULES_OWN_V4 and _V6 */
-        struct port_set localhost; /* ports of 127.0.0.1 that are for that listener, too */
-        const char *link;          /* its name on the host */
-        bool masquerades;          /* some of it lies beyond the host, which then lends its own address */
+        struct port_set localhost;   /* ports of 127.0.0.1 that are for that listener, too */
+        const char *link;            /* its name on the host */
+        const char *own_v4, *own_v6; /* the addresses of its other end: of whatever leaves N */
+        bool masquerades;            /* some of it lies beyond the host, which then lends its own address */
 };
 
 /* rules_inner - the table "inet assay" for the command's namespace */
@@ -59,6 +62,16 @@ int rules_expose(struct nft *nft, const char *table, const struct ip_prefix *add
 
 /* rules_expose_localhost - turn TCP and UDP to a port of 127.0.0.1 to the proxy, or no longer */
 int rules_expose_localhost(struct nft *nft, uint16_t port, bool is_open, struct err *err);
+
+/* rules_open_ways - let out what this host has a way to. What is allowed besides is refused from the start, so that
+ * programs turn to another address of a name at once and not when nothing has come back.
+ * @nft:         of the command's namespace, where rules_inner() are; to be called in the host's
+ * @forwards_v6: the host's ways over IPv6 are the command's; else it has those to the host itself
+ *
+ * A family that this host has no address of leads nowhere, unless it has none of the other either. For IPv4 that counts
+ * with a proxy only: a link is not made without forwarding. Return: 0 or a negative errno.
+ */
+int rules_open_ways(struct nft *nft, bool forwards_v6, struct err *err);
 
 /* rules_has_names - whether @policy allows something by name, so that addresses will be pinned */
 bool rules_has_names(const struct policy *policy);

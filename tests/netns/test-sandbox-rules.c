@@ -33,8 +33,13 @@ static void wall_up(struct wall *w, const char *policy, unsigned sides)
         pair_up(&w->pair, 1);
         assert_ok(policy_parse(span_of_text(policy), "test", &w->policy, &err));
         assert_int_equal(policy_ranges(w->policy, &w->ranges, &n), 0);
-        w->rules = (struct rules){
-                .ranges = w->ranges, .n_ranges = n, .has_names = true, .total = w->policy->total, .link = "b"};
+        w->rules = (struct rules){.ranges = w->ranges,
+                                  .n_ranges = n,
+                                  .has_names = true,
+                                  .total = w->policy->total,
+                                  .link = "b",
+                                  .own_v4 = "198.18.0.1",
+                                  .own_v6 = "2001:2::1"};
         for (unsigned side = 0; side < 2; side++) {
                 _cleanup_text_ struct text text = {0};
 
@@ -48,6 +53,8 @@ static void wall_up(struct wall *w, const char *policy, unsigned sides)
                 assert_false(text.failed);
                 assert_ok(nft_run(w->nft[side], text.data, &err));
         }
+        if (sides & 1)
+                assert_ok(nft_run(w->nft[0], "add element inet assay ways6 { 2001:2::2 }", &err));
 }
 
 static void wall_down(struct wall *w)
