@@ -7,8 +7,8 @@
 struct http1_fields {
         unsigned n_hosts, n_lengths, n_encodings;
         struct span host, length, encoding;
-        bool has_close, has_keep_alive; /* in Connection */
-        bool has_upgrade, has_upgrade_h2;
+        bool has_close, has_keep_alive;   /* in Connection */
+        bool has_upgrade, has_upgrade_h2; /* to another protocol than HTTP/2, and to that */
         bool has_expect, has_expect_other;
 };
 

@@ -144,6 +144,7 @@ static enum http1_fault parse_head(struct span head, struct http1_request *reque
         enum http1_fault fault;
         struct span line;
         size_t at = 0;
+        bool has_body;
 
         if (!http1_line_next(head, &at, &line))
                 return HTTP1_FAULT_START_LINE;
@@ -161,11 +162,13 @@ static enum http1_fault parse_head(struct span head, struct http1_request *reque
                 return fault;
         if (request->is_connect && request->framing != HTTP1_FRAMING_NONE)
                 return HTTP1_FAULT_FRAMING; /* is it a body, or the first octets in the tunnel? */
-        if (fields.has_upgrade_h2)
-                return HTTP1_FAULT_UPGRADE;
+        has_body = request->framing == HTTP1_FRAMING_CHUNKED || request->content_length > 0;
+        if (fields.has_upgrade_h2 && (fields.has_upgrade || has_body))
+                return HTTP1_FAULT_UPGRADE; /* HTTP/2 would begin in what is a body here */
         if (fields.has_expect_other)
                 return HTTP1_FAULT_EXPECT;
         request->is_upgrade = fields.has_upgrade;
+        request->offers_h2 = fields.has_upgrade_h2;
         request->expects_continue = fields.has_expect;
         request->keeps_alive = !fields.has_close && (request->minor_version == 1 || fields.has_keep_alive);
         return HTTP1_FAULT_NONE;

@@ -160,13 +160,15 @@ static void note_upgrade(struct http1_fields *fields, struct span value)
 {
         struct span protocol;
 
-        fields->has_upgrade = true;
+        fields->has_upgrade |= value.len == 0;
         while (list_next(&value, &protocol)) {
                 const uint8_t *slash = memchr(protocol.data, '/', protocol.len);
                 struct span name = span_of(protocol.data, slash ? (size_t)(slash - protocol.data) : protocol.len);
+                bool is_h2 = http1_equal_nocase(name, "h2c") || http1_equal_nocase(name, "h2") ||
+                             http1_equal_nocase(protocol, "http/2.0");
 
-                fields->has_upgrade_h2 |= http1_equal_nocase(name, "h2c") || http1_equal_nocase(name, "h2") ||
-                                          http1_equal_nocase(protocol, "http/2.0");
+                fields->has_upgrade_h2 |= is_h2;
+                fields->has_upgrade |= !is_h2;
         }
 }
 

@@ -38,7 +38,7 @@ enum http1_fault {
         HTTP1_FAULT_LENGTH,       /* Content-Length that is no number, or is given twice */
         HTTP1_FAULT_ENCODING,     /* Transfer-Encoding other than a single "chunked", or in HTTP/1.0 */
         HTTP1_FAULT_FRAMING,      /* Content-Length and Transfer-Encoding together */
-        HTTP1_FAULT_UPGRADE,      /* an upgrade to HTTP/2, whose requests name their hosts unseen */
+        HTTP1_FAULT_UPGRADE,      /* an upgrade to HTTP/2, or another protocol, of a request with a body */
         HTTP1_FAULT_EXPECT,       /* an expectation other than 100-continue */
         HTTP1_FAULT_CHUNK,        /* a chunk's size, extension or end that is not as it has to be */
         HTTP1_FAULT_TRAILER,      /* a trailer section that is not fields, or is too long */
@@ -84,9 +84,11 @@ struct http1_request {
         uint64_t content_length; /* with HTTP1_FRAMING_LENGTH */
         bool is_connect;         /* where it succeeds, what follows is a tunnel and no request */
         bool is_upgrade;         /* where it succeeds (101), what follows is another protocol */
-        bool expects_continue;   /* the body may be withheld: after a final response without 100, what comes next is the
-                                  * body to one reader and a request to another, so the connection must not go on */
-        bool keeps_alive;        /* the connection is not to be closed after it */
+        bool offers_h2; /* an upgrade to HTTP/2, of which most servers take no notice. Where one succeeds, what comes
+                         * next begins with a preface that is no request of HTTP/1 (RFC 7540, 3.5) */
+        bool expects_continue; /* the body may be withheld: after a final response without 100, what comes next is the
+                                * body to one reader and a request to another, so the connection must not go on */
+        bool keeps_alive;      /* the connection is not to be closed after it */
 };
 
 /* http1_request_parse - read a whole head, as http1_head_end() found it

@@ -77,6 +77,13 @@ static void requests(void **state)
                 {"GET http://bad.example/ HTTP/1.1\r\nHost: good.example\r\n\r\n", false, 0},
                 {"\r\nGET / HTTP/1.1\r\nHost: bad.example\r\n\r\n", false, 0},
                 {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", false, 0},
+                /* an offer of HTTP/2 may be made, but what would follow where it is taken is refused */
+                {"GET / HTTP/1.1\r\nHost: good.example\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+                 "Content-Length: 0\r\nHTTP2-Settings: AAMAAABkAAQ\r\n\r\nGET / HTTP/1.1\r\nHost: good.example\r\n\r\n",
+                 true, 2},
+                {"GET / HTTP/1.1\r\nHost: good.example\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+                 "HTTP2-Settings: AAMAAABkAAQ\r\n\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+                 false, 1},
                 {"FROB / HTTP/1.1\r\nHost: bad.example\r\n\r\n", false, 1},
                 {"POST / HTTP/1.1\r\nHost: good.example\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx"
                  "GET / HTTP/1.1\r\nHost: good.example\r\n\r\n",

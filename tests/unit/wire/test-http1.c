@@ -202,11 +202,10 @@ static const struct {
         {GET HOST "Transfer-Encoding : chunked\r\n\r\n", HTTP1_FAULT_FIELD},
         {"CONNECT example.com:80 HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\n", HTTP1_FAULT_FRAMING},
         /* what would carry requests that are not seen */
-        {GET HOST "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQ\r\n\r\n",
-         HTTP1_FAULT_UPGRADE}, /* RFC 7540, 3.2 */
         {GET HOST "Upgrade: websocket, H2C\r\n\r\n", HTTP1_FAULT_UPGRADE},
-        {GET HOST "Upgrade: HTTP/2.0\r\n\r\n", HTTP1_FAULT_UPGRADE},
-        {GET HOST "HTTP2-Settings: AAMAAABkAAQ\r\n\r\n", HTTP1_FAULT_UPGRADE},
+        {GET HOST "Upgrade: h2c\r\nUpgrade: websocket\r\n\r\n", HTTP1_FAULT_UPGRADE},
+        {GET HOST "Upgrade: HTTP/2.0\r\nContent-Length: 24\r\n\r\n", HTTP1_FAULT_UPGRADE},
+        {GET HOST "HTTP2-Settings: AAMAAABkAAQ\r\nTransfer-Encoding: chunked\r\n\r\n", HTTP1_FAULT_UPGRADE},
         {GET HOST "Expect: 200-ok\r\n\r\n", HTTP1_FAULT_EXPECT},
         {GET HOST "Expect: 100-continue\r\nExpect: x\r\n\r\n", HTTP1_FAULT_EXPECT},
 };
@@ -252,7 +251,13 @@ static void test_framing(void **state)
                      HTTP1_FAULT_NONE);
         assert_true(request.expects_continue);
         assert_fault(parse(GET HOST "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n", &request), HTTP1_FAULT_NONE);
-        assert_true(request.is_upgrade);
+        assert_true(request.is_upgrade && !request.offers_h2);
+        /* RFC 7540, 3.2 */
+        assert_fault(parse(GET HOST "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+                                    "HTTP2-Settings: AAMAAABkAAQ\r\n\r\n",
+                           &request),
+                     HTTP1_FAULT_NONE);
+        assert_true(request.offers_h2 && !request.is_upgrade);
         assert_fault(parse(GET HOST "Connection: x, Close\r\n\r\n", &request), HTTP1_FAULT_NONE);
         assert_false(request.keeps_alive);
         assert_fault(parse("GET / HTTP/1.0\r\n" HOST "\r\n", &request), HTTP1_FAULT_NONE);
