@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a hostile command tries against assay exec behind the wall and through the proxy, and what an unusual host does to
+an honest one. Origins and names are those of the tests of the enforcers; one more host is behind a link."""
+import contextlib
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import threading
+import time
+import unittest
+
+import program
+import test_enforcers as base
+from test_enforcers import CLOSED, HERE, HERE6, OPEN, ORDINARY, PUBLIC, PYTHON, command
+
+FAR, FAR6, FAR_PORT = "192.0.2.2", "2001:db8:2::2", 8080
+FLOWS = 6000
+DATAGRAM_FLOWS = 4096  # that a proxy keeps at most
+# An origin that answers "far" to whoever connects.
+ORIGIN = """
+import socket, sys, threading
+def serve(family, address):
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.bind((address, int(sys.argv[1])))
+    listener.listen()
+    print("ready", flush=True)
+    while True:
+        connection = listener.accept()[0]
+        connection.sendall(b"far")
+        connection.close()
+for family, address in (socket.AF_INET, sys.argv[2]), (socket.AF_INET6, sys.argv[3]):
+    threading.Thread(target=serve, args=(family, address)).start()
+"""
+
+
+def write_setting(name, value):
+    command("sysctl", "-qw", f"{name}={value}")
+
+
+def setUpModule():
+    base.setUpModule()
+    for arguments in (["link", "add", "near", "type", "veth", "peer", "name", "far"],
+                      ["addr", "add", "192.0.2.1/24", "dev", "near"],
+                      ["addr", "add", "2001:db8:2::1/64", "dev", "near", "nodad"], ["link", "set", "near", "up"]):
+        command("ip", *arguments)
+    holder = subprocess.Popen(["unshare", "--net", "--kill-child", "sh", "-c", f"""
+read moved && ip link set lo up && ip link set far up && ip addr add {FAR}/24 dev far &&
+ip addr add {FAR6}/64 dev far nodad && ip route add default via 192.0.2.1 && ip route add default via 2001:db8:2::1 &&
+exec "$@" """, "sh", PYTHON, "-c", ORIGIN, str(FAR_PORT), FAR, FAR6],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    unittest.addModuleCleanup(holder.communicate)
+    unittest.addModuleCleanup(holder.kill)
+    while os.readlink(f"/proc/{holder.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
+        select.select([], [], [], 0.01)
+    command("ip", "link", "set", "far", "netns", str(holder.pid))
+    holder.stdin.write("moved\n")
+    holder.stdin.flush()
+    for _ in range(2):
+        if holder.stdout.readline() != "ready\n":
+            raise RuntimeError("there is no host behind the link")
+
+
+class Attack(base.Enforcer):
+    """What holds for every enforcer. The tests that are inherited run with their own module."""
+    __test__ = False
+
+    def datagrams_until(self, listener, last):
+        got = []
+        while not got or got[-1][0] != last:
+            got.append(listener.recvfrom(100))
+        return got
+
+    def test_a_datagram_says_who_sent_it(self):
+        """A program of IPv6 may take any address for its own; an answer would go where the policy lets nothing go."""
+        policy = self.write_policy("spoof.yaml", f"""private-addresses: allow
+allow: [{{address: "{HERE6}", port: 9100, transport: udp}}]
+""")
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as listener:
+            listener.bind((HERE6, 9100))
+            listener.settimeout(20)
+            self.python(f"""
+import struct
+FREEBIND, PKTINFO = 78, 50
+there = ("{HERE6}", 9100)
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IPV6, FREEBIND, 1)
+s.bind(("2001:db8:dead::1", 7777))
+s.sendto(b"bound", there)
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IPV6, FREEBIND, 1)
+source = socket.inet_pton(socket.AF_INET6, "2001:db8:dead::2") + struct.pack("i", 0)
+s.sendmsg([b"packet"], [(socket.IPPROTO_IPV6, PKTINFO, source)], 0, there)
+socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).sendto(b"last", there)
+""", policy=policy)
+            got = self.datagrams_until(listener, b"last")
+        self.assertEqual([(data, where[0]) for data, where in got if where[0].startswith("2001:db8")], [])
+
+    def test_addresses_of_other_enforcers_are_not_ones_own(self):
+        done = self.exec(PYTHON, "-c", """
+import socket
+for family, address in (socket.AF_INET, "198.19.255.1"), (socket.AF_INET6, "fd5a:a57a:ffff::1"):
+    s = socket.socket(family, socket.SOCK_STREAM)
+    s.settimeout(20)
+    try:
+        s.connect((address, 80))
+    except ConnectionRefusedError:
+        print("refused")
+""")
+        self.assertEqual(done.stdout, "refused\nrefused\n", done.stderr)
+
+    def test_standard_error_that_nobody_reads(self):
+        """The command fills the pipe that denials are told into: they are lost, and all else goes on."""
+        ends = os.pipe()
+        process = subprocess.Popen(self.args(PYTHON, "-c", f"""
+import os, socket
+os.set_blocking(2, False)
+for size in 4096, 1:
+    try:
+        while True:
+            os.write(2, b"x" * size)
+    except BlockingIOError:
+        pass
+os.set_blocking(2, True)
+for port in {CLOSED}, {OPEN}:
+    try:
+        socket.create_connection(("{HERE}", port), 20)
+        print("connected")
+    except ConnectionRefusedError:
+        print("refused")
+"""), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=ends[1], cwd="/", text=True)
+        os.close(ends[1])
+        try:
+            self.assertEqual(process.communicate(timeout=60)[0], "refused\nconnected\n")
+            self.assertEqual(process.returncode, 0)
+        finally:
+            process.kill()
+            os.close(ends[0])
+
+    def test_a_family_that_the_host_has_not(self):
+        """Both addresses of a name are allowed; the one that leads nowhere fails at once, so that the other is taken."""
+        policy = self.write_policy("far.yaml", f"""allow:
+  - {{address: {FAR}, port: {FAR_PORT}, transport: any}}
+  - {{address: "2000::/3", port: {FAR_PORT}, transport: any}}
+""")
+        script = f"""
+for address in ("2001:db8:2::2", "{FAR}"):
+    try:
+        with socket.create_connection((address, {FAR_PORT}), 20) as s:
+            print(s.recv(10).decode())
+    except OSError as e:
+        print(errno.errorcode[e.errno] if e.errno else e)
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.sendto(b"x", (address, {FAR_PORT}))
+            print("sent")
+        except OSError as e:
+            print("not sent")
+"""
+        links = ["near", "origin"]
+        for link in links:
+            write_setting(f"net.ipv6.conf.{link}.disable_ipv6", 1)
+        try:
+            done = self.python(script, policy=policy)
+        finally:
+            for link in links:
+                write_setting(f"net.ipv6.conf.{link}.disable_ipv6", 0)
+            command("ip", "addr", "add", HERE6 + "/64", "dev", "origin", "nodad")
+            command("ip", "addr", "add", "2001:db8:2::1/64", "dev", "near", "nodad")
+        self.assertEqual(done.stdout.split("\n")[:4], ["ECONNREFUSED", "not sent", "far", "sent"])
+        self.assertEqual(done.stderr, "")  # nothing was denied
+
+    def test_a_host_without_ipv6(self):
+        for name in "default", "all":
+            write_setting(f"net.ipv6.conf.{name}.disable_ipv6", 1)
+        try:
+            done = self.curl(f"http://{HERE}:{OPEN}/")
+        finally:
+            for name in "default", "all":
+                write_setting(f"net.ipv6.conf.{name}.disable_ipv6", 0)
+            command("ip", "addr", "add", HERE6 + "/64", "dev", "origin", "nodad")
+            command("ip", "addr", "add", "2001:db8:2::1/64", "dev", "near", "nodad")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ok", ""))
+
+    def test_a_server_in_the_sandbox(self):
+        done = self.python(f"""
+own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+own.connect(("{HERE}", {base.RANGE}))
+for bound, asked in (("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("0.0.0.0", own.getsockname()[0]),
+                     ("::1", "::1"), ("::", "localhost")):
+    family = socket.AF_INET6 if ":" in bound else socket.AF_INET
+    for kind in socket.SOCK_STREAM, socket.SOCK_DGRAM:
+        server, client = socket.socket(family, kind), socket.socket(family, kind)
+        server.bind((bound, 0))
+        if kind == socket.SOCK_STREAM:
+            server.listen()
+        client.connect((asked, server.getsockname()[1]))
+        client.sendall(b"hello")
+        server = server.accept()[0] if kind == socket.SOCK_STREAM else server
+        assert server.recv(10) == b"hello"
+""")
+        self.assertEqual(done.stderr, "")
+
+    def test_flows_come_and_go(self):
+        """Connections that are reset, half closed or never used, and datagrams to many: all their descriptors go."""
+        policy = self.write_policy("flows.yaml", f"""private-addresses: allow
+allow:
+  - {{address: {HERE}, port: 9998, transport: tcp}}
+  - {{address: {HERE}, port: 20000-29999, transport: udp}}
+""")
+        listener = socket.create_server((HERE, 9998), backlog=4096)
+        accepted = []
+
+        def accept():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection = listener.accept()[0]
+                    accepted.append(connection)
+                    connection.close()
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        script = f"""
+import socket, struct
+flows = []
+for i in range({FLOWS}):
+    s = socket.create_connection(("{HERE}", 9998), 30)
+    if i % 4 == 0:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    if i % 4 == 1:
+        s.shutdown(socket.SHUT_WR)
+    if i % 4 != 3:
+        s.close()
+    else:
+        flows.append(s)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for port in range(20000, 30000):
+    s.sendto(b"x", ("{HERE}", port))
+socket.create_connection(("{HERE}", 9998), 30)
+"""
+        process = subprocess.Popen(self.args("sh", "-c", 'echo begun; read x; "$@"; echo $?; read x', "sh", PYTHON, "-c", script,
+                                             policy=policy),
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", text=True)
+        descriptors = pathlib.Path(f"/proc/{process.pid}/fd")
+        try:
+            self.assertEqual(process.stdout.readline(), "begun\n")
+            before = len(list(descriptors.iterdir()))
+            process.stdin.write("\n")
+            process.stdin.flush()
+            self.assertEqual(process.stdout.readline(), "0\n")
+            deadline = time.monotonic() + 20
+            while len(list(descriptors.iterdir())) > before + DATAGRAM_FLOWS and time.monotonic() < deadline:
+                pass
+            self.assertLessEqual(len(list(descriptors.iterdir())), before + DATAGRAM_FLOWS)
+        finally:
+            process.communicate("\n", timeout=60)
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+            thread.join()
+
+    def test_killed_while_it_starts(self):
+        """At whatever step: the call ends, no link or rule stays, and nothing of the command's runs."""
+        for i in range(12):
+            process = subprocess.Popen(self.args("sh", "-c", "echo started; exec sleep 1000"), stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/")
+            select.select([process.stdout], [], [], i * 0.008)  # the moment is another each time, and none is asserted
+            process.send_signal(signal.SIGKILL if i % 2 else signal.SIGTERM)
+            process.wait(timeout=60)
+            process.stdout.read()  # ends with the last process that holds it
+            process.stdout.close()
+        program.assert_unchanged(self, self.before_all)
+        self.assertEqual(self.host(), self.before)
+
+
+class Wall(Attack):
+    __test__ = True
+    enforcer = "wall"
+
+    def test_a_host_that_does_not_forward_ipv6(self):
+        policy = self.write_policy("far6.yaml", f"""private-addresses: allow
+allow:
+  - {{address: "{FAR6}", port: {FAR_PORT}}}
+  - {{address: "{HERE6}", port: {OPEN}}}
+""")
+        for forwards, answer in ("0", "refused\n"), ("1", "far\n"):
+            write_setting("net.ipv6.conf.all.forwarding", forwards)
+            try:
+                done = self.python(f"""
+try:
+    print(socket.create_connection(("{FAR6}", {FAR_PORT}), 20).recv(10).decode())
+except ConnectionRefusedError:
+    print("refused")
+socket.create_connection(("{HERE6}", {OPEN}), 20)
+""", policy=policy)
+            finally:
+                write_setting("net.ipv6.conf.all.forwarding", 0)
+            self.assertEqual(done.stdout, answer)
+
+
+class Proxy(Attack):
+    __test__ = True
+    enforcer = "proxy"
+
+    def ask(self, *firsts):
+        """Each on a connection of its own to a name that is allowed. Return: what came back, or how it ended."""
+        done = self.python(f"""
+for first in {firsts!r}:
+    with socket.create_connection(("www.allowed.example", {OPEN}), 20) as s:
+        s.sendall(first)
+        try:
+            print(s.recv(4096)[:12])
+        except ConnectionResetError:
+            print("reset")
+""", policy=self.names_policy)
+        return done.stdout.split("\n")[:-1]
+
+    def test_requests_that_a_lenient_server_takes(self):
+        """The origin is one: it takes any space for a space. None may reach it for a host that is not allowed."""
+        def lines(host):
+            rest = b"\r\nHost: " + host + b"\r\nConnection: close\r\n\r\n"
+            return [first + rest for first in (b" GET / HTTP/1.1", b"GET\t/\tHTTP/1.1", b"\x1cGET / HTTP/1.1",
+                                               b"\xa0GET / HTTP/1.1", b"GET /" + b"a" * 9000 + b" HTTP/1.1")]
+        self.assertEqual(self.ask(*lines(b"www.denied.example")), ["reset"] * 5)
+        for request in lines(b"www.denied.example"):  # the origin does take them
+            with socket.create_connection((PUBLIC, OPEN), 20) as s:
+                s.sendall(request)
+                self.assertEqual(s.recv(4096)[:12], b"HTTP/1.1 200")
+
+    def test_an_offer_of_http2(self):
+        """As Java's client makes it with its first request; whoever goes on with HTTP/2 goes no further."""
+        offer = (f"GET / HTTP/1.1\r\nConnection: Upgrade, HTTP2-Settings\r\nContent-Length: 0\r\n"
+                 f"Host: www.allowed.example:{OPEN}\r\nHTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA\r\n"
+                 "Upgrade: h2c\r\n\r\n").encode()
+        self.assertEqual(self.ask(offer), [str(b"HTTP/1.1 200")])
+        self.assertEqual(self.ask(offer + b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), ["reset"])
+
+    def test_a_protocol_without_lines(self):
+        """What cannot be a request goes on at once, since whoever sent it waits for the answer."""
+        with socket.create_server((PUBLIC, 443)) as listener:
+            answer = []
+
+            def serve():
+                with listener.accept()[0] as connection:
+                    answer.append(connection.recv(100))
+                    connection.sendall(b"\1\0\0")
+            thread = threading.Thread(target=serve)
+            thread.start()
+            done = self.python("""
+s = socket.create_connection(("www.allowed.example", 443), 20)
+s.sendall(b"AMQP\\0\\0\\x09\\x01")
+print(s.recv(10))
+""", policy=self.names_policy)
+            thread.join()
+        self.assertEqual((done.stdout, answer), ("b'\\x01\\x00\\x00'\n", [b"AMQP\0\0\x09\x01"]))
+
+
+class OrdinaryProxy(Proxy):
+    """As an ordinary user, in user namespaces of its own."""
+    user = ORDINARY
+
+
+def load_tests(loader, tests, pattern):
+    """Those that are written here; those of the enforcers have been run by their own module."""
+    suite = unittest.TestSuite()
+    for case in Wall, Proxy, OrdinaryProxy:
+        names = [name for name in loader.getTestCaseNames(case) if not hasattr(base.Enforcer, name)]
+        suite.addTests(case(name) for name in names)
+    return suite
+
+
+if __name__ == "__main__":
+    program.main()
