@@ -39,6 +39,8 @@ struct {
         __type(value, struct gate_count);
 } counts SEC(".maps");
 
+const volatile struct gate_own own = {};
+
 /* What of a packet is decided by. */
 struct packet {
         struct gate_key key; /* its port is that of the far end */
@@ -56,6 +58,14 @@ static __always_inline int count(struct __sk_buff *skb, __u32 counter, int verdi
         return verdict;
 }
 
+static __always_inline int is_own(const struct in6_addr *address)
+{
+        for (int i = 0; i < 4; i++)
+                if (address->in6_u.u6_addr32[i] != own.v6[i])
+                        return 0;
+        return 1;
+}
+
 /* Return: 0 with @ret; 1 where the packet is ICMP; -1 where it is nothing that may pass. */
 static __always_inline int parse(struct __sk_buff *skb, int leaves, struct packet *ret)
 {
@@ -66,7 +76,7 @@ static __always_inline int parse(struct __sk_buff *skb, int leaves, struct packe
                 struct iphdr ip;
 
                 if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)) || ip.version != 4 || ip.ihl != 5 ||
-                    ip.frag_off & bpf_htons(FRAGMENT_OFFSET))
+                    ip.frag_off & bpf_htons(FRAGMENT_OFFSET) || (leaves && ip.saddr != own.v4))
                         return -1;
                 if (ip.protocol == IPPROTO_ICMP)
                         return 1;
@@ -77,7 +87,8 @@ static __always_inline int parse(struct __sk_buff *skb, int leaves, struct packe
         } else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
                 struct ipv6hdr ip;
 
-                if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)) || ip.version != 6)
+                if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)) || ip.version != 6 ||
+                    (leaves && !is_own(&ip.saddr)))
                         return -1;
                 if (ip.nexthdr == IPPROTO_ICMPV6)
                         return 1;

@@ -5,6 +5,12 @@
 
 #include <linux/types.h>
 
+/* The addresses of the sandbox's end: a packet with another's would be answered to that one. */
+struct gate_own {
+        __be32 v4;
+        __be32 v6[4];
+};
+
 /* A destination that is open; of a packet that comes back, its source. */
 struct gate_key {
         __be32 address[4]; /* of IPv4: the first, the rest are 0 */

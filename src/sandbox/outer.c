@@ -84,12 +84,15 @@ static int fill_gate(struct gate *gate, const struct rules *rules, struct err *e
 static int try_gate(struct outer *outer, struct netlink *nl, int index, const struct rules *rules,
                     const struct policy *policy, struct err *err)
 {
+        struct ip_prefix own[2];
         struct err why = {0};
         int r;
 
         if (!fits_gate(rules, policy))
                 return 0;
-        r = gate_attach(nl, index, &outer->gate, &why);
+        if (ip_prefix_parse(rules->own_v4, &own[0]) < 0 || ip_prefix_parse(rules->own_v6, &own[1]) < 0)
+                return err_set(err, ERR_BUG, EINVAL, "the link has no addresses");
+        r = gate_attach(nl, index, own, &outer->gate, &why);
         if (r < 0 && why.kind == ERR_UNSUPPORTED) {
                 log_debug("the outer check is nftables': %s", why.text);
                 return 0;

@@ -51,7 +51,7 @@ static const char *other_reason(const struct packet_flow *flow, const struct tar
                 return "IP options and extension headers are not let through";
         if (target->port == 853)
                 return "names are asked at port 53";
-        return "over a limit, or its name's time is over: look it up again";
+        return "over a limit, from an address of another, or its name's time is over: look it up again";
 }
 
 static void tell(struct refusals *refusals, const struct packet_flow *flow)

@@ -13,14 +13,19 @@ struct gate {
         struct bpf_image *image;
 };
 
-int gate_attach(struct netlink *nl, int index, struct gate **ret, struct err *err)
+int gate_attach(struct netlink *nl, int index, const struct ip_prefix own[2], struct gate **ret, struct err *err)
 {
         _cleanup_gate_ struct gate *gate = calloc(1, sizeof(*gate));
+        struct gate_own constants;
         int r;
 
         if (!gate)
                 return err_set_nomem(err);
         r = bpf_image_open(span_of(gate_bpf, sizeof(gate_bpf)), "gate", &gate->image, err);
+        memcpy(&constants.v4, own[0].bytes, sizeof(constants.v4));
+        memcpy(constants.v6, own[1].bytes, sizeof(constants.v6));
+        if (r == 0)
+                r = bpf_image_set_constants(gate->image, &constants, sizeof(constants), err);
         if (r == 0)
                 r = bpf_image_load(gate->image, err);
         if (r == 0)

@@ -14,11 +14,12 @@
 struct gate;
 
 /* gate_attach - load it and attach it to link @index, with nothing open
+ * @own: the addresses of the sandbox's end, IPv4 and IPv6
  * @ret: gate_free() releases it; the check stays as long as the link
  *
  * Return: 0; -EPERM, kind unsupported, where BPF may not be loaded; another negative errno.
  */
-int gate_attach(struct netlink *nl, int index, struct gate **ret, struct err *err);
+int gate_attach(struct netlink *nl, int index, const struct ip_prefix own[2], struct gate **ret, struct err *err);
 
 void gate_free(struct gate *gate);
 

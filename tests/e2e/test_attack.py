@@ -19,6 +19,29 @@ from test_enforcers import CLOSED, HERE, HERE6, OPEN, ORDINARY, PUBLIC, PYTHON, 
 FAR, FAR6, FAR_PORT = "192.0.2.2", "2001:db8:2::2", 8080
 FLOWS = 6000
 DATAGRAM_FLOWS = 4096  # that a proxy keeps at most
+SPOOF_POLICY = f"""private-addresses: allow
+allow: [{{{{address: "{HERE6}", port: {{}}, transport: udp}}}}]
+"""
+# Datagrams from addresses of others, by both ways to give one, and an honest one.
+SPOOF = f"""
+import struct
+FREEBIND, PKTINFO = 78, 50
+there = ("{HERE6}", 9100)
+def send(call):
+    try:
+        call()
+    except PermissionError:
+        pass
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IPV6, FREEBIND, 1)
+s.bind(("2001:db8:dead::1", 7777))
+send(lambda: s.sendto(b"bound", there))
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IPV6, FREEBIND, 1)
+source = socket.inet_pton(socket.AF_INET6, "2001:db8:dead::2") + struct.pack("i", 0)
+send(lambda: s.sendmsg([b"packet"], [(socket.IPPROTO_IPV6, PKTINFO, source)], 0, there))
+socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).sendto(b"last", there)
+"""
 # An origin that answers "far" to whoever connects.
 ORIGIN = """
 import socket, sys, threading
@@ -75,26 +98,11 @@ class Attack(base.Enforcer):
 
     def test_a_datagram_says_who_sent_it(self):
         """A program of IPv6 may take any address for its own; an answer would go where the policy lets nothing go."""
-        policy = self.write_policy("spoof.yaml", f"""private-addresses: allow
-allow: [{{address: "{HERE6}", port: 9100, transport: udp}}]
-""")
+        policy = self.write_policy("spoof.yaml", SPOOF_POLICY.format("9100"))
         with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as listener:
             listener.bind((HERE6, 9100))
             listener.settimeout(20)
-            self.python(f"""
-import struct
-FREEBIND, PKTINFO = 78, 50
-there = ("{HERE6}", 9100)
-s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-s.setsockopt(socket.IPPROTO_IPV6, FREEBIND, 1)
-s.bind(("2001:db8:dead::1", 7777))
-s.sendto(b"bound", there)
-s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-s.setsockopt(socket.IPPROTO_IPV6, FREEBIND, 1)
-source = socket.inet_pton(socket.AF_INET6, "2001:db8:dead::2") + struct.pack("i", 0)
-s.sendmsg([b"packet"], [(socket.IPPROTO_IPV6, PKTINFO, source)], 0, there)
-socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).sendto(b"last", there)
-""", policy=policy)
+            self.python(SPOOF, policy=policy)
             got = self.datagrams_until(listener, b"last")
         self.assertEqual([(data, where[0]) for data, where in got if where[0].startswith("2001:db8")], [])
 
@@ -276,6 +284,25 @@ socket.create_connection(("{HERE}", 9998), 30)
 class Wall(Attack):
     __test__ = True
     enforcer = "wall"
+
+    def test_the_host_checks_the_sender_too(self):
+        """With the inner check taken out by root, the outer one stops it: BPF, and nftables where ports are many."""
+        for ports in "9100", "9000-9999":
+            policy = self.write_policy("spoof.yaml", SPOOF_POLICY.format(ports))
+            script = "import socket\nprint(flush=True)\ninput()\n" + SPOOF
+            process = subprocess.Popen(self.args(PYTHON, "-c", script, policy=policy), stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", text=True)
+            with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as listener:
+                listener.bind((HERE6, 9100))
+                listener.settimeout(20)
+                process.stdout.readline()
+                init = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True,
+                                      check=True).stdout.split()[0]
+                command("nsenter", "-t", init, "--net", "nft", "flush chain inet assay way6; add rule inet assay way6 accept")
+                errors = process.communicate("\n", timeout=60)[1]
+                got = self.datagrams_until(listener, b"last")
+            self.assertEqual(len(got), 1, got)
+            self.assertIn("2 packets passed the first check", errors)
 
     def test_a_host_that_does_not_forward_ipv6(self):
         policy = self.write_policy("far6.yaml", f"""private-addresses: allow
