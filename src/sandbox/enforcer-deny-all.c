@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/enforcer.h"
+#include "sandbox/names.h"
 #include "sandbox/policy.h"
 
 /* A network namespace without any link but lo: there is no way out, whatever else is told to the user about what was
@@ -39,9 +40,38 @@ static int is_able(const struct policy *policy, struct err *err)
         return describe_permission(policy, err);
 }
 
+/* ---- names ---- */
+
+/* So that a name is refused by the rule, and told, rather than by nobody's answering. */
+static int inside(struct sandbox *sandbox, struct err *err)
+{
+        struct names *names;
+        int r;
+
+        r = names_open(sandbox, &names, err);
+        if (r == 0)
+                sandbox->state = names;
+        return r;
+}
+
+static int up(struct sandbox *sandbox, struct err *err)
+{
+        return names_serve(sandbox->state, err);
+}
+
+static int down(struct sandbox *sandbox, struct err *err)
+{
+        names_free(sandbox->state);
+        sandbox->state = NULL;
+        return 0;
+}
+
 const struct enforcer_ops enforcer_deny_all = {
         .name = "deny-all",
         .strength = STRENGTH_ENFORCED,
         .is_asked = true,
         .able = is_able,
+        .inside = inside,
+        .up = up,
+        .down = down,
 };

@@ -65,7 +65,7 @@ enum policy_outcome proxy_decide(const struct proxy *proxy, const struct destina
         policy_decide(proxy->sandbox->policy, &target, ret);
         if (is_control(proxy, to))
                 ret->outcome = POLICY_ALLOWED;
-        if (ret->outcome == POLICY_ALLOWED || !proxy->names)
+        if (ret->outcome == POLICY_ALLOWED || !names_pins(proxy->names))
                 return ret->outcome;
         while ((name = pins_next(names_pins(proxy->names), &to->address, now_ns, name))) {
                 struct decision decision;
@@ -88,7 +88,7 @@ static char *format_destination(const struct proxy *proxy, const struct destinat
 {
         struct target target = {.transport = to->transport, .address = to->address, .port = to->port};
 
-        if (proxy->names)
+        if (names_pins(proxy->names))
                 target.name = pins_next(names_pins(proxy->names), &to->address, clock_now_ns(CLOCK_MONOTONIC), NULL);
         return target_format(&target, buf);
 }

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/macro.h"
 #include "sandbox/bundle.h"
 #include "sandbox/resolver.h"
@@ -18,8 +19,12 @@
 struct names {
         struct sandbox *sandbox;
         struct pins *pins;
-        struct resolver *resolver;
-        int fds[N_SOCKETS]; /* -1: none, or the resolver's by now */
+        struct resolver *resolver; /* NULL: nothing has been asked yet, and many commands never ask */
+        struct socket_of_names {
+                struct names *names;
+                int fd; /* -1: none, or the resolver's by now */
+                struct loop_io io;
+        } sockets[N_SOCKETS];
         int sockdiag_fd;
 };
 
@@ -33,9 +38,13 @@ static int listen_at(int family, int type)
                                   .sin6_port = htons(RULES_DNS_PORT),
                                   .sin6_addr = IN6ADDR_LOOPBACK_INIT};
         const struct sockaddr *where = family == AF_INET ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6;
+        int level = family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6, yes = 1;
+        int option = family == AF_INET ? IP_PKTINFO : IPV6_RECVPKTINFO;
         _cleanup_close_ int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-        if (fd < 0 || bind(fd, where, family == AF_INET ? sizeof(v4) : sizeof(v6)) < 0 ||
+        /* Whom a datagram was for is noted when it arrives, which may be before the resolver is there. */
+        if (fd < 0 || (type == SOCK_DGRAM && setsockopt(fd, level, option, &yes, sizeof(yes)) < 0) ||
+            bind(fd, where, family == AF_INET ? sizeof(v4) : sizeof(v6)) < 0 ||
             (type == SOCK_STREAM && listen(fd, BACKLOG) < 0))
                 return -errno;
         return TAKE_FD(fd);
@@ -52,11 +61,11 @@ int names_open(struct sandbox *sandbox, struct names **ret, struct err *err)
         names->sandbox = sandbox;
         names->sockdiag_fd = -1;
         for (size_t i = 0; i < N_SOCKETS; i++)
-                names->fds[i] = -1;
+                names->sockets[i] = (struct socket_of_names){.names = names, .fd = -1};
         for (size_t i = 0; i < N_SOCKETS; i++) {
-                names->fds[i] = listen_at(families[i], types[i]);
-                if (names->fds[i] < 0 && families[i] == AF_INET)
-                        return err_set_errno(err, ERR_ENVIRONMENT, -names->fds[i],
+                names->sockets[i].fd = listen_at(families[i], types[i]);
+                if (names->sockets[i].fd < 0 && families[i] == AF_INET)
+                        return err_set_errno(err, ERR_ENVIRONMENT, -names->sockets[i].fd,
                                              "cannot listen for questions about names");
         }
         names->sockdiag_fd = sockdiag_open(err);
@@ -73,9 +82,10 @@ void names_free(struct names *names)
                 return;
         resolver_free(names->resolver);
         pins_free(names->pins);
-        for (size_t i = 0; i < N_SOCKETS; i++)
-                if (names->fds[i] >= 0)
-                        close(names->fds[i]);
+        for (size_t i = 0; i < N_SOCKETS; i++) {
+                loop_io_remove(&names->sockets[i].io);
+                close_cleanup(&names->sockets[i].fd);
+        }
         if (names->sockdiag_fd >= 0)
                 close(names->sockdiag_fd);
         free(names);
@@ -137,8 +147,10 @@ static void note(void *userdata, const struct resolver_question *question)
                 sandbox_denied(names->sandbox, question->target, question->reason ? question->reason : "policy", 0);
 }
 
-int names_serve(struct names *names, struct err *err)
+/* The first question: from now on the resolver answers at the sockets. */
+static int on_first(struct loop_io *io, uint32_t events)
 {
+        struct names *names = CONTAINER_OF(io, struct socket_of_names, io)->names;
         struct resolver_options options = {
                 .loop = names->sandbox->loop,
                 .policy = names->sandbox->policy,
@@ -147,18 +159,34 @@ int names_serve(struct names *names, struct err *err)
                 .note = note,
                 .userdata = names,
         };
+        struct err err = {0};
         int r;
 
+        for (size_t i = 0; i < N_SOCKETS; i++)
+                loop_io_remove(&names->sockets[i].io);
         r = pins_new(PINS_MAX, &names->pins);
         if (r < 0)
-                return err_set_nomem(err);
+                return r;
         options.pins = names->pins;
-        bundle_observes(names->sandbox->bundle, BUNDLE_DNS);
-        r = resolver_new(&options, &names->resolver, err);
+        r = resolver_new(&options, &names->resolver, &err);
         for (size_t i = 0; i < N_SOCKETS && r == 0; i++)
-                if (names->fds[i] >= 0)
-                        r = resolver_serve(names->resolver, TAKE_FD(names->fds[i]), err);
+                if (names->sockets[i].fd >= 0)
+                        r = resolver_serve(names->resolver, TAKE_FD(names->sockets[i].fd), &err);
+        if (r < 0)
+                log_error("names cannot be resolved: %s", err.text);
         return r;
+}
+
+int names_serve(struct names *names, struct err *err)
+{
+        int r = 0;
+
+        bundle_observes(names->sandbox->bundle, BUNDLE_DNS);
+        for (size_t i = 0; i < N_SOCKETS && r == 0; i++)
+                if (names->sockets[i].fd >= 0)
+                        r = loop_io_add(names->sandbox->loop, &names->sockets[i].io, names->sockets[i].fd, EPOLLIN,
+                                        on_first);
+        return r < 0 ? err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot wait for questions about names") : 0;
 }
 
 const struct pins *names_pins(const struct names *names)

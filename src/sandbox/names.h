@@ -17,7 +17,7 @@ int names_open(struct sandbox *sandbox, struct names **ret, struct err *err);
 /* names_serve - answer, in the supervisor's loop and from the host's network namespace */
 int names_serve(struct names *names, struct err *err);
 
-/* names_pins - which names an address was given for; borrowed */
+/* names_pins - which names an address was given for; borrowed, NULL before anything was asked */
 const struct pins *names_pins(const struct names *names);
 
 void names_free(struct names *names);

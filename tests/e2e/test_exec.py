@@ -322,6 +322,8 @@ for host in HOSTS:
     family = socket.AF_INET6 if v6 else socket.AF_INET
     for port in (PORT, 53, 853):
         address = (host, port)
+        if port == 53 and host in ('127.0.0.1', '::1'):
+            continue  # the sandbox's own resolver, whose answers other tests look at
         attempt('tcp', lambda: connect(family, address))
         attempt('fast-open', lambda: fast_open(family, address))
         attempt('udp', lambda: datagram(family, address))
