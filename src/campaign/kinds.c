@@ -25,9 +25,9 @@
  */
 #define TRIAL_OVERHEAD_NS (700 * NSEC_PER_MSEC)
 
-/* Of a compressed row, and of the other files of a trial. */
+/* Of a compressed row, and of the other files of a trial with their share of the summary, in blocks of 4096. */
 #define ROW_BYTES   24
-#define TRIAL_BYTES 16384
+#define TRIAL_BYTES 65536
 
 #define FLOWS_MAX 17
 

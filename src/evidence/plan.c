@@ -448,3 +448,23 @@ int plan_skipped_from_json(const json_t *json, const struct manifest *manifest, 
         *ret_n = n;
         return 0;
 }
+
+int plan_expected_from_json(const json_t *json, struct plan *plan, struct err *err)
+{
+        int64_t duration_ns = 0, disk_bytes = 0;
+        json_t *expected = NULL;
+        int r;
+
+        r = json_get_object(json, "plan.json", "expected", &expected, err);
+        if (r >= 0)
+                r = json_get_i64(expected, "plan.json: expected", "duration_ns", &duration_ns, err);
+        if (r >= 0)
+                r = json_get_i64(expected, "plan.json: expected", "disk_bytes", &disk_bytes, err);
+        if (r < 0)
+                return r;
+        if (duration_ns < 0 || disk_bytes < 0)
+                return err_set(err, ERR_DATA, EINVAL, "plan.json: \"expected\" is negative");
+        plan->expected_duration_ns = duration_ns;
+        plan->expected_disk_bytes = disk_bytes;
+        return 0;
+}

@@ -73,7 +73,7 @@ uint32_t plan_extra_rounds_max(const struct plan *plan);
 int plan_to_json(const struct plan *plan, json_t **ret, struct err *err);
 
 /* How a stored plan is checked: its options, then the manifest with them, then what it skipped, then plan_make() and
- * plan_to_json(), whose text has to be the stored one, byte by byte. */
+ * plan_expected_from_json() and plan_to_json(), whose text has to be the stored one, byte by byte. */
 
 /* plan_options_from_json - the options that a stored plan was made with. Strings are borrowed from @json. The caller
  * frees ret_overrides (the array alone). */
@@ -83,3 +83,11 @@ int plan_options_from_json(const json_t *json, struct manifest_options *ret, con
 /* plan_skipped_from_json - the cells that a stored plan left out, as indices of @manifest's; the caller frees them */
 int plan_skipped_from_json(const json_t *json, const struct manifest *manifest, size_t **ret, size_t *ret_n,
                            struct err *err);
+
+/* plan_expected_from_json - take over what a stored plan expected of time and disk
+ *
+ * That is an estimate of the program that made it. Another version may estimate better, and then still has to find the
+ * plan as it was; nothing is decided by it.
+ * Return: 0; -EINVAL with the reason (kind data) where there is none, or where it is negative.
+ */
+int plan_expected_from_json(const json_t *json, struct plan *plan, struct err *err);

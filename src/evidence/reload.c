@@ -46,6 +46,8 @@ int reload_derive(struct archive *archive, const struct kinds *kinds, struct man
                 r = plan_skipped_from_json(json, manifest, &skipped, &n_skipped, err);
         if (r >= 0)
                 r = plan_make(manifest, kinds, &options, skipped, n_skipped, &plan, err);
+        if (r >= 0)
+                r = plan_expected_from_json(json, plan, err);
         if (r < 0)
                 return r;
         *ret_manifest = TAKE_PTR(manifest);

@@ -44,7 +44,8 @@ def need_root():
 
 
 def host_state():
-    """What must be the same before and after: namespaces, links, BPF pins, and processes named assay or of its children."""
+    """What must be the same before and after: namespaces, links, queues, BPF pins, control groups of its name, and processes
+    named assay or of its children."""
     def out(*command):
         return subprocess.run(command, text=True, capture_output=True, check=False).stdout
     namespaces = set()
@@ -60,7 +61,8 @@ def host_state():
         if command.endswith("assay"):
             processes.add(entry.name)
     pins = sorted(str(p) for p in pathlib.Path("/sys/fs/bpf").rglob("*")) if pathlib.Path("/sys/fs/bpf").is_dir() else []
-    return {"namespaces": sorted(namespaces), "links": out("ip", "-o", "link"), "queues": out("tc", "qdisc", "show"),
+    groups = sorted(str(p) for p in pathlib.Path("/sys/fs/cgroup").rglob("*assay*"))
+    return {"groups": groups, "namespaces": sorted(namespaces), "links": out("ip", "-o", "link"), "queues": out("tc", "qdisc", "show"),
             "pins": pins, "processes": sorted(processes)}
 
 

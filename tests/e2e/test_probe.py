@@ -7,6 +7,8 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
+import time
 import unittest
 
 import program
@@ -110,6 +112,36 @@ class Probe(unittest.TestCase):
                 self.assertEqual(reply[24:38], request[:14])
                 self.assertEqual(reply[38:40] + reply[41:], bytes(5))
                 self.assertNotEqual(reply[13], 0)
+
+    def answer(self, s, count, is_ptp, is_stateful, clocks):
+        """A reflector by the RFC alone (section 4.3.1), with NTP or PTP timestamps of a clock that is @clocks seconds ahead."""
+        def stamp():
+            seconds, ns = divmod(time.time_ns(), 10 ** 9)
+            seconds += clocks + (0 if is_ptp else 2208988800)
+            return struct.pack(">II", seconds & 0xffffffff, ns if is_ptp else (ns << 32) // 10 ** 9)
+
+        for own in range(count):
+            request, peer = s.recvfrom(2048)
+            received = stamp()
+            head = struct.pack(">I", own) if is_stateful else request[:4]
+            reply = head + stamp() + struct.pack(">HH", (0x4000 if is_ptp else 0) | 1, 0) + received + request[:14]
+            s.sendto(reply + bytes(2) + b"\xff" + bytes(3) + request[44:], peer)
+
+    def test_another_reflector(self):
+        for is_ptp, is_stateful, clocks in [(False, False, 0), (False, True, 3600), (True, False, 0), (True, True, -3600)]:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+                s.bind(("127.0.0.1", 0))
+                s.settimeout(20)
+                answering = threading.Thread(target=self.answer, args=(s, 50, is_ptp, is_stateful, clocks), daemon=True)
+                answering.start()
+                code, result = program.run_json("probe", "send", "127.0.0.1:%d" % s.getsockname()[1], "-c", 50, "-r", "20/s",
+                                                "-s", "100B", "--priority", 0)
+            counts = result["counts"]
+            self.assertEqual((code, counts["lost"], counts["negative"], counts["duplicates"]), (0, 0, 0, 0))
+            self.assertEqual(counts["received"], counts["sent"])
+            self.assertEqual((counts["forward_hops_min"], counts["forward_hops_max"]), (0, 0))
+            self.assertGreater(result["figures"]["rtt"]["min_ns"], 0)
+            self.assertEqual(result["notes"]["peer_clock"]["format"], "ptp" if is_ptp else "ntp")
 
     def test_wrong_usage(self):
         for args, message in [

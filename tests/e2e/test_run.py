@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,19 @@ import unittest
 import program
 
 TINY = program.ROOT / "tests" / "cases" / "campaigns" / "tiny.yaml"
+VERDICTS = TINY.with_name("verdicts.yaml")
+
+# Reads each file with the Prometheus project's own parser, and prints how many samples it has.
+READ_SCRAPES = """
+import sys
+try:
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+except ImportError:
+    sys.exit(77)
+for name in sys.argv[1:]:
+    with open(name, encoding="utf-8", newline="") as file:
+        print(sum(len(family.samples) for family in parse(file.read())))
+"""
 
 
 class Campaign(unittest.TestCase):
@@ -125,6 +139,7 @@ class Whole(Campaign):
                 self.assertTrue((trial / "scrapes" / f"{scrape}.prom").read_text().endswith("# EOF\n"))
             self.check_log((trial / "log").read_text())
         self.assertGreaterEqual(valid, 18)
+        self.check_disk(archive)
 
         verified = program.run("verify", archive)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
@@ -135,6 +150,23 @@ class Whole(Campaign):
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertIn("sane", shown.stdout)
         self.check_tampering(archive)
+        self.check_scrapes(archive)  # last, since it may skip
+
+    def check_disk(self, archive):
+        """What --dry-run says it takes is what it took, within a factor of two."""
+        planned = json.loads((archive / "data" / "plan.json").read_text())["expected"]["disk_bytes"]
+        taken = sum(path.lstat().st_blocks * 512 for path in archive.rglob("*"))
+        self.assertTrue(planned / 2 < taken < planned * 2, f"{taken} bytes, planned {planned}")
+
+    def check_scrapes(self, archive):
+        """Another reader of OpenMetrics takes them, too."""
+        scrapes = sorted(archive.glob("data/trials/*/scrapes/*.prom"))
+        done = subprocess.run(["/usr/bin/python3", "-c", READ_SCRAPES, *scrapes], text=True, capture_output=True, check=False)
+        program.need("prometheus-client", done.returncode != 77)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        counts = [int(line) for line in done.stdout.split()]
+        self.assertEqual(len(counts), len(scrapes))
+        self.assertGreater(min(counts), 50)
 
     def check_log(self, text):
         """Every phase in its order, at times that do not go back."""
@@ -184,6 +216,54 @@ class Whole(Campaign):
         code, plan = program.run_json("run", TINY, "--dry-run", "--set", "rounds=8")
         self.assertEqual((code, len(plan["trials"])), (0, 24))
         self.assertEqual(plan["overrides"], ["rounds=8"])
+
+
+class Endings(Campaign):
+    """How a campaign looks and ends, shown by the quickest one there is."""
+
+    def manifest(self, margin, repeat):
+        path = self.scratch / "verdicts.yaml"
+        path.write_text(VERDICTS.read_text().replace("MARGIN", margin).replace("REPEAT", str(repeat)))
+        return path
+
+    def test_exit_code_is_the_verdict(self):
+        for margin, repeat, code, asked, sure in [("60s", 50, 0, "holds", "holds"), ("1ns", 50, 3, "fails", "holds"),
+                                                  ("60s", 1, 4, "inconclusive", "inconclusive")]:
+            done = program.run("run", self.manifest(margin, repeat), "-o", self.scratch)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            self.assertEqual(re.findall(r"^  => (\w+)", done.stdout, re.M), [sure, asked], done.stdout)
+            archive = next(self.scratch.glob("verdicts-*"))
+            self.assertEqual(program.run("verify", archive).returncode, 0)
+            shutil.rmtree(archive)
+
+    def on_a_terminal(self, **env):
+        """What a campaign prints to a terminal of 60 columns."""
+        command = "stty cols 60 && exec " + shlex.join(map(str, [program.ASSAY, "run", self.manifest("60s", 50), "-o", self.scratch]))
+        done = subprocess.run(["script", "-qec", command, "/dev/null"], env=dict(os.environ, **env), capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return done.stdout.decode().split("6 of 6 rounds count")[0]
+
+    def test_progress_on_a_terminal(self):
+        """A bar that grows, with the trial's name and the time left, and that is gone in the end."""
+        shown = self.on_a_terminal(TERM="xterm")
+        bars = re.findall(r"\r(\[(#*)\.*\] (\d+)/12 [^\r\x1b]*)\x1b\[K", shown)
+        self.assertEqual(sorted({int(bar[2]) for bar in bars}), list(range(1, 13)))
+        lengths = [len(bar[1]) for bar in bars]
+        self.assertEqual(lengths, sorted(lengths))
+        self.assertGreater(lengths[-1], 20)
+        for bar in bars:
+            self.assertLess(len(bar[0]), 60)
+        self.assertRegex(bars[0][0], r"1/12 0001-\w+-mixed-r1, \d+:\d\d")
+        self.assertIn("\r\x1b[K", shown[shown.rindex(bars[-1][0]) + len(bars[-1][0]) + 3:])
+
+    def test_progress_elsewhere(self):
+        """Plain lines, one a trial: in a file, and on a terminal that can do no more."""
+        done = program.run("run", self.manifest("60s", 50), "-o", self.scratch)
+        self.assertNotRegex(done.stderr, r"[\r\x1b]")
+        self.assertEqual(len(re.findall(r"^\d+/12 \d{4}-\w+-mixed-r\d, \d+:\d\d left$", done.stderr, re.M)), 12, done.stderr)
+        shutil.rmtree(next(self.scratch.glob("verdicts-*")))
+        self.assertNotIn("\x1b", self.on_a_terminal(TERM="dumb"))
 
 
 class Phases(Campaign):

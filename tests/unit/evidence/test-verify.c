@@ -212,6 +212,21 @@ static void test_a_plan_of_another_manifest(void **state)
         assert_true(differs_at(f, ARCHIVE_VERDICT, "hypotheses[0].rules[0].at_most"));
 }
 
+/* Another version of Assay may estimate otherwise what a campaign takes: its archives still check. */
+static void test_another_estimate(void **state)
+{
+        struct fixture *f = *state;
+
+        synthetic_freeze(f->archive);
+        synthetic_patch_file(f->archive, ARCHIVE_PLAN, "{\"expected\": {\"duration_ns\": 5, \"disk_bytes\": 7}}");
+        synthetic_seal(f->archive);
+        verify(f);
+        assert_true(verify_passed(&f->report));
+        synthetic_patch_file(f->archive, ARCHIVE_PLAN, "{\"expected\": {\"duration_ns\": -5, \"disk_bytes\": 7}}");
+        verify(f);
+        assert_true(differs_at(f, ARCHIVE_PLAN, ""));
+}
+
 static void test_a_short_run_passed_off_as_whole(void **state)
 {
         const struct manifest_options is_short = {.is_short = true};
@@ -395,6 +410,7 @@ int main(void)
                 TEST(test_a_verdict_was_changed),
                 TEST(test_samples_were_changed),
                 TEST(test_a_plan_of_another_manifest),
+                TEST(test_another_estimate),
                 TEST(test_a_short_run_passed_off_as_whole),
                 TEST(test_other_bytes),
                 TEST(test_a_disputed_trial),
