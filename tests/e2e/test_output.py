@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever is printed either arrives or is an error: --help of every verb, and every result, on a standard output that is
 full or closed."""
+import os
 import pathlib
 import shutil
 import subprocess
@@ -137,7 +138,8 @@ class Output(unittest.TestCase):
     def test_closed(self):
         for args in [["--help"], ["run", "--help"], ["list"], ["show", self.archive]]:
             done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", program.ASSAY, *map(str, args)], text=True,
-                                  stderr=subprocess.PIPE, check=False)
+                                  stderr=subprocess.PIPE, check=False,
+                                  env=dict(os.environ, ASSAY_EXPERIMENTS=str(program.ROOT / "experiments")))
             self.assertEqual(done.returncode, 1, args)
             self.assertIn("cannot write to standard output: ", done.stderr)
 
