@@ -233,15 +233,19 @@ static int proxy_inside(struct sandbox *sandbox, struct err *err)
 
 /* ---- in the supervisor ---- */
 
-/* As many descriptors as this user may have: each flow takes two. */
-static void raise_descriptor_limit(void)
+/* As many descriptors as this user may have, and as many flows as those are for. */
+static void share_descriptors(struct proxy *proxy)
 {
-        struct rlimit limit;
+        struct rlimit limit = {.rlim_cur = 1024};
 
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-                limit.rlim_cur = limit.rlim_max;
-                setrlimit(RLIMIT_NOFILE, &limit);
+                struct rlimit raised = {.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+
+                if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+                        limit = raised;
         }
+        proxy->tcp_flows_max = MIN((size_t)limit.rlim_cur / 8 * PROXY_TCP_EIGHTHS / 2, PROXY_TCP_MAX);
+        proxy->udp_flows_max = MIN((size_t)limit.rlim_cur / 8, PROXY_UDP_MAX);
 }
 
 static int proxy_up(struct sandbox *sandbox, struct err *err)
@@ -249,7 +253,7 @@ static int proxy_up(struct sandbox *sandbox, struct err *err)
         struct proxy *proxy = sandbox->state;
         int r;
 
-        raise_descriptor_limit();
+        share_descriptors(proxy);
         sandbox->control = loopback;
         bundle_observes(sandbox->bundle, BUNDLE_ALLOWED);
         bundle_observes(sandbox->bundle, BUNDLE_DENIED);

@@ -17,7 +17,12 @@
 
 #define PROXY_PORT         899
 #define PROXY_BUFFER_BYTES ((size_t)64 * 1024)
-#define PROXY_FLOWS_MAX    20000
+
+/* Flows at once. Neither kind takes all the descriptors that this process may have: TCP six eighths, two a flow, UDP
+ * one, and one is left for names and pipes. */
+#define PROXY_TCP_MAX     ((size_t)20000)
+#define PROXY_UDP_MAX     ((size_t)4096)
+#define PROXY_TCP_EIGHTHS 6
 
 struct tcp_flow;
 struct udp_flow;
@@ -45,13 +50,13 @@ struct proxy {
         struct proxy_entry listeners[2];
         struct loop_timer accept_timer; /* while there are too many flows to accept more */
         struct tcp_flow *tcp_flows;
-        size_t n_tcp_flows;
+        size_t n_tcp_flows, tcp_flows_max;
 
         struct proxy_entry datagrams[2];
         int raws[2]; /* to answer with, from any address; -1: none */
         struct udp_flow *udp_buckets[UDP_BUCKETS];
         struct udp_flow *udp_newest, *udp_oldest;
-        size_t n_udp_flows;
+        size_t n_udp_flows, udp_flows_max;
         struct loop_timer udp_timer;
 
         uint8_t buffer[PROXY_BUFFER_BYTES]; /* of whoever reads and writes at once */

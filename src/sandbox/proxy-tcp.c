@@ -506,7 +506,7 @@ static int on_listener(struct loop_io *io, uint32_t events)
                 struct tcp_flow *flow;
                 int fd, r;
 
-                if (proxy->n_tcp_flows >= PROXY_FLOWS_MAX)
+                if (proxy->n_tcp_flows >= proxy->tcp_flows_max)
                         return pause_accepting(proxy);
                 fd = accept4(io->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
                 if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))

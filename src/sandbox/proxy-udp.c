@@ -11,7 +11,6 @@
 #include "base/macro.h"
 #include "sandbox/proxy-internal.h"
 
-#define FLOWS_MAX 4096
 #define READS_MAX 64 /* at one wake-up */
 #define IDLE_NS                                                                                                        \
         (60 * NSEC_PER_SEC) /* without a datagram either way; RFC 4787 wants two minutes, and allows less for          \
@@ -188,12 +187,15 @@ static int on_answer(struct loop_io *io, uint32_t events)
         size_t room = (is_v6 ? sizeof(struct ip6_hdr) : sizeof(struct iphdr)) + sizeof(struct udphdr);
 
         for (unsigned i = 0; i < READS_MAX; i++) {
-                ssize_t n = recv(flow->fd, proxy->buffer + room, sizeof(proxy->buffer) - room, 0);
+                size_t most = sizeof(proxy->buffer) - room;
+                ssize_t n = recv(flow->fd, proxy->buffer + room, most, MSG_TRUNC);
                 struct sockaddr_storage where;
                 socklen_t len;
 
                 if (n < 0)
                         break; /* nothing more; or the far end says that nobody is there, which ends nothing */
+                if ((size_t)n > most)
+                        continue; /* loopback takes no packet that large */
                 if (!may_pass(flow, (size_t)n))
                         continue;
                 len = ip_prefix_sockaddr(&flow->client.address, 0, &where);
@@ -215,7 +217,7 @@ static struct udp_flow *flow_new(struct proxy *proxy, const struct destination *
 
         if (!flow)
                 return NULL;
-        if (proxy->n_udp_flows >= FLOWS_MAX)
+        if (proxy->n_udp_flows >= proxy->udp_flows_max)
                 flow_end(proxy->udp_oldest);
         *flow = (struct udp_flow){.proxy = proxy, .client = *client, .to = *to};
         if (proxy_open_flow(proxy, to, &flow->quota) < 0) {

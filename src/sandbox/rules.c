@@ -216,7 +216,10 @@ static void add_inner_out(const struct rules *rules, const char *accept, struct 
         if (rules->proxy_port > 0)
                 text_addf(out, "%s accept\n%s accept\n", own_v4, own_v6);
         else /* a question about a name has been turned to loopback, after its way was chosen */
-                text_add(out, "oifname lo accept\nip daddr 127.0.0.1 accept\nip6 daddr ::1 accept\n");
+                text_addf(out,
+                          "oifname lo accept\nip daddr 127.0.0.1 meta l4proto { tcp, udp } th dport %d accept\n"
+                          "ip6 daddr ::1 meta l4proto { tcp, udp } th dport %d accept\n",
+                          RULES_DNS_PORT, RULES_DNS_PORT);
         text_add(out, "meta l4proto { icmp, ipv6-icmp, igmp } drop\njump refuse\n}\n");
 }
 

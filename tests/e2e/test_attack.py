@@ -362,6 +362,45 @@ for first in {firsts!r}:
         self.assertEqual(self.ask(offer), [str(b"HTTP/1.1 200")])
         self.assertEqual(self.ask(offer + b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), ["reset"])
 
+    def test_few_descriptors(self):
+        """Flows of datagrams, which nobody ends, leave some of them to connections, and connections that rest to others."""
+        policy = self.write_policy("few.yaml", f"""private-addresses: allow
+allow: [{{address: {HERE}, port: 20000-29999, transport: udp}}, {{address: {HERE}, port: {OPEN}}}]
+""")
+        script = f"""
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for port in range(20000, 21000):
+    s.sendto(b"x", ("{HERE}", port))
+def ask():
+    with socket.create_connection(("{HERE}", {OPEN}), 20) as t:
+        t.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n")
+        print(t.recv(12).decode())
+ask()
+resting = [socket.create_connection(("{HERE}", {OPEN}), 20) for _ in range(100)]
+answerer = ("{HERE}", 29999)
+s.settimeout(0.1)
+while True:
+    s.sendto(b"hello", answerer)  # those before may have filled a buffer
+    try:
+        print(s.recv(10).decode())
+        break
+    except TimeoutError:
+        pass
+resting.clear()
+ask()
+"""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as answerer:
+            answerer.bind((HERE, 29999))
+
+            def answer():
+                answerer.sendto(*answerer.recvfrom(100))
+            threading.Thread(target=answer, daemon=True).start()
+            limited = ["prlimit", "--nofile=256:256", *self.args(PYTHON, "-c", script, policy=policy)]
+            done = subprocess.run(limited, text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False,
+                                  cwd="/")
+        self.assertEqual(done.stdout, "HTTP/1.1 200\nhello\nHTTP/1.1 200\n", done.stderr)
+
     def test_a_protocol_without_lines(self):
         """What cannot be a request goes on at once, since whoever sent it waits for the answer."""
         with socket.create_server((PUBLIC, 443)) as listener:
