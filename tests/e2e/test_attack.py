@@ -410,7 +410,7 @@ ask()
                 with listener.accept()[0] as connection:
                     answer.append(connection.recv(100))
                     connection.sendall(b"\1\0\0")
-            thread = threading.Thread(target=serve)
+            thread = threading.Thread(target=serve, daemon=True)
             thread.start()
             done = self.python("""
 s = socket.create_connection(("www.allowed.example", 443), 20)
