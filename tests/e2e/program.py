@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -41,6 +42,11 @@ def need(capability, is_there):
 
 def need_root():
     need("root", os.geteuid() == 0)
+
+
+def without_asan(text):
+    """What a program said, without what AddressSanitizer has to say of processes that share memory."""
+    return re.sub(r"==\d+==WARNING: ASan is ignoring .*\nFalse positive .*\nFor details .*\n", "", text)
 
 
 def host_state():

@@ -178,8 +178,10 @@ class Enforcer(unittest.TestCase):
                 *map(str, args)]
 
     def exec(self, *args, **kwargs):
-        return subprocess.run(self.args(*args, **kwargs), text=True, capture_output=True, stdin=subprocess.DEVNULL,
+        done = subprocess.run(self.args(*args, **kwargs), text=True, capture_output=True, stdin=subprocess.DEVNULL,
                               timeout=60, check=False, cwd="/")
+        done.stderr = program.without_asan(done.stderr)
+        return done
 
     def python(self, script, **kwargs):
         done = self.exec(PYTHON, "-c", "import errno, os, socket\n" + script, **kwargs)

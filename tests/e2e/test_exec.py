@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import pty
-import re
 import select
 import shutil
 import signal
@@ -65,7 +64,7 @@ class Sandbox(unittest.TestCase):
                    "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **kwargs}
         done = subprocess.run(self.command(*args), **options)
         if isinstance(done.stderr, str):  # a sanitizer's remark about stacks that it does not know is no message of ours
-            done.stderr = re.sub(r"==\d+==WARNING: ASan is ignoring .*\nFalse positive .*\nFor details .*\n", "", done.stderr)
+            done.stderr = program.without_asan(done.stderr)
         return done
 
     def python(self, script, *options, **kwargs):
