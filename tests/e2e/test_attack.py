@@ -178,7 +178,7 @@ for address in ("2001:db8:2::2", "{FAR}"):
             command("ip", "addr", "add", HERE6 + "/64", "dev", "origin", "nodad")
             command("ip", "addr", "add", "2001:db8:2::1/64", "dev", "near", "nodad")
         self.assertEqual(done.stdout.split("\n")[:4], ["ECONNREFUSED", "not sent", "far", "sent"])
-        self.assertEqual(done.stderr, "")  # nothing was denied
+        self.assertNotIn("denied", done.stderr)
 
     def test_a_host_without_ipv6(self):
         for name in "default", "all":
@@ -190,7 +190,8 @@ for address in ("2001:db8:2::2", "{FAR}"):
                 write_setting(f"net.ipv6.conf.{name}.disable_ipv6", 0)
             command("ip", "addr", "add", HERE6 + "/64", "dev", "origin", "nodad")
             command("ip", "addr", "add", "2001:db8:2::1/64", "dev", "near", "nodad")
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ok", ""))
+        self.assertEqual((done.returncode, done.stdout), (0, "ok"), done.stderr)
+        self.assertNotIn("assay exec:", done.stderr)
 
     def test_a_server_in_the_sandbox(self):
         done = self.python(f"""
@@ -209,7 +210,7 @@ for bound, asked in (("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("0.0
         server = server.accept()[0] if kind == socket.SOCK_STREAM else server
         assert server.recv(10) == b"hello"
 """)
-        self.assertEqual(done.stderr, "")
+        self.assertNotIn("denied", done.stderr)
 
     def test_flows_come_and_go(self):
         """Connections that are reset, half closed or never used, and datagrams to many: all their descriptors go."""
