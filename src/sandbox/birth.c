@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 
 struct birth {
         struct run *run;
+        pid_t supervisor;
         char *setup_stack, *init_stack; /* their upper ends */
         int result;
         struct err err;
@@ -77,6 +79,10 @@ static int set_up(void *userdata)
         const struct identity *id = &b->run->identity;
         int r = 0;
 
+        /* Else it would go on in the memory of a thread that is gone, and might wait for it for ever, N in its hands.
+         */
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != b->supervisor)
+                return 0;
         if (id->is_rootless)
                 r = userns_map_self(0, 0, id->uid, id->gid, &b->err);
         if (r == 0 && !b->run->sandbox.enforcer->shares_network)
@@ -118,7 +124,7 @@ static int run_setup(struct birth *b, struct err *err)
 
 int birth_give(struct run *run, struct err *err)
 {
-        struct birth b = {.run = run};
+        struct birth b = {.run = run, .supervisor = getpid()};
         sigset_t all, old;
         char *stacks;
         int r;
