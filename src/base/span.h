@@ -28,7 +28,7 @@ static inline bool span_sub(struct span s, size_t offset, size_t len, struct spa
 {
         if (offset > s.len || len > s.len - offset)
                 return false;
-        *ret = span_of(s.data + offset, len);
+        *ret = span_of(offset > 0 ? s.data + offset : s.data, len); /* an empty span may have no address */
         return true;
 }
 

@@ -185,7 +185,7 @@ static bool put_event(struct http_reply *reply)
 
 static struct span drop_front(struct span s, size_t n)
 {
-        return span_of(s.data + n, s.len - n);
+        return n > 0 ? span_of(s.data + n, s.len - n) : s; /* nothing of nothing has no address to add to */
 }
 
 /* Hands over what is to be written. Return: 0 all of it; -EAGAIN there is no room, or others have their turn; another
