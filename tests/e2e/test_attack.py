@@ -45,17 +45,16 @@ socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).sendto(b"last", there)
 # An origin that answers "far" to whoever connects.
 ORIGIN = """
 import socket, sys, threading
-def serve(family, address):
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.bind((address, int(sys.argv[1])))
-    listener.listen()
-    print("ready", flush=True)
+def serve(listener):
     while True:
         connection = listener.accept()[0]
         connection.sendall(b"far")
         connection.close()
-for family, address in (socket.AF_INET, sys.argv[2]), (socket.AF_INET6, sys.argv[3]):
-    threading.Thread(target=serve, args=(family, address)).start()
+listeners = [socket.create_server((address, int(sys.argv[1])), family=family)
+             for family, address in ((socket.AF_INET, sys.argv[2]), (socket.AF_INET6, sys.argv[3]))]
+for listener in listeners:
+    threading.Thread(target=serve, args=(listener,)).start()
+print("ready", flush=True)
 """
 
 
@@ -81,9 +80,8 @@ exec "$@" """, "sh", PYTHON, "-c", ORIGIN, str(FAR_PORT), FAR, FAR6],
     command("ip", "link", "set", "far", "netns", str(holder.pid))
     holder.stdin.write("moved\n")
     holder.stdin.flush()
-    for _ in range(2):
-        if holder.stdout.readline() != "ready\n":
-            raise RuntimeError("there is no host behind the link")
+    if holder.stdout.readline() != "ready\n":
+        raise RuntimeError("there is no host behind the link")
 
 
 class Attack(base.Enforcer):
