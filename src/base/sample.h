@@ -14,6 +14,19 @@
 
 #define SAMPLE_COLUMNS_MAX 16
 
+/* sample_interval - from one stamp to another of the same clock; missing where either is. Stamps of a peer may be
+ * anything: an interval that does not fit is the longest, or the most negative, that does. */
+static inline int64_t sample_interval(int64_t from_ns, int64_t to_ns)
+{
+        int64_t ns;
+
+        if (from_ns == SAMPLE_MISSING || to_ns == SAMPLE_MISSING)
+                return SAMPLE_MISSING;
+        if (__builtin_sub_overflow(to_ns, from_ns, &ns))
+                return to_ns > from_ns ? INT64_MAX : SAMPLE_MISSING + 1;
+        return ns == SAMPLE_MISSING ? SAMPLE_MISSING + 1 : ns;
+}
+
 enum sample_clock {
         SAMPLE_CLOCK_NONE, /* a count or an index */
         SAMPLE_CLOCK_MONOTONIC,

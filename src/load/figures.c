@@ -24,16 +24,11 @@ const char *figure_name(enum figure figure)
         return (size_t)figure < N_FIGURES ? names[figure] : "unknown";
 }
 
-static int64_t difference(int64_t from, int64_t to)
-{
-        return from == SAMPLE_MISSING || to == SAMPLE_MISSING ? SAMPLE_MISSING : to - from;
-}
-
 /* One way, as far as the difference of two clocks is one. */
 static int64_t one_way(const struct slot *slot, bool is_back)
 {
-        return is_back ? difference(slot->peer_sent_ns, slot->kernel_received_ns)
-                       : difference(slot->kernel_sent_ns, slot->peer_received_ns);
+        return is_back ? sample_interval(slot->peer_sent_ns, slot->kernel_received_ns)
+                       : sample_interval(slot->kernel_sent_ns, slot->peer_received_ns);
 }
 
 static int64_t variation(const struct slots *s, size_t i, bool is_back)
@@ -42,7 +37,7 @@ static int64_t variation(const struct slots *s, size_t i, bool is_back)
 
         if (i == 0 || s->slot[i - 1].state != SLOT_ANSWERED)
                 return SAMPLE_MISSING;
-        change = difference(one_way(&s->slot[i - 1], is_back), one_way(&s->slot[i], is_back));
+        change = sample_interval(one_way(&s->slot[i - 1], is_back), one_way(&s->slot[i], is_back));
         return change == SAMPLE_MISSING || change >= 0 ? change : -change;
 }
 
@@ -56,11 +51,11 @@ static int64_t value_of(const struct slots *s, size_t i, enum figure figure)
         case FIGURE_RTT_USER:
                 return slot_rtt_user_ns(slot);
         case FIGURE_RESPONSE:
-                return difference(schedule_due_ns(&s->schedule, i), slot->received_ns);
+                return sample_interval(schedule_due_ns(&s->schedule, i), slot->received_ns);
         case FIGURE_LATENESS:
                 return slots_lateness_ns(s, i);
         case FIGURE_RESIDENCE:
-                return difference(slot->peer_received_ns, slot->peer_sent_ns);
+                return sample_interval(slot->peer_received_ns, slot->peer_sent_ns);
         case FIGURE_THERE:
         case FIGURE_BACK:
                 return one_way(slot, figure == FIGURE_BACK);

@@ -195,25 +195,20 @@ void slots_fault(struct slots *s, enum stamp_fault fault)
         s->n_faults[fault]++;
 }
 
-static int64_t interval(int64_t from_ns, int64_t to_ns)
-{
-        return from_ns == SAMPLE_MISSING || to_ns == SAMPLE_MISSING ? SAMPLE_MISSING : to_ns - from_ns;
-}
-
 int64_t slot_rtt_ns(const struct slot *slot)
 {
-        return interval(interval(slot->peer_received_ns, slot->peer_sent_ns),
-                        interval(slot->kernel_sent_ns, slot->kernel_received_ns));
+        return sample_interval(sample_interval(slot->peer_received_ns, slot->peer_sent_ns),
+                               sample_interval(slot->kernel_sent_ns, slot->kernel_received_ns));
 }
 
 int64_t slot_rtt_user_ns(const struct slot *slot)
 {
-        return interval(slot->sent_ns, slot->received_ns);
+        return sample_interval(slot->sent_ns, slot->received_ns);
 }
 
 int64_t slots_lateness_ns(const struct slots *s, size_t i)
 {
-        return interval(schedule_due_ns(&s->schedule, i), s->slot[i].sent_ns);
+        return sample_interval(schedule_due_ns(&s->schedule, i), s->slot[i].sent_ns);
 }
 
 /* Extremes of what is known; 0 stands for not known. */
@@ -240,8 +235,8 @@ static void count_answered(struct slots_counts *c, const struct slot *slot)
         c->unstamped_peer += slot->peer_received_ns == SAMPLE_MISSING || slot->peer_sent_ns == SAMPLE_MISSING;
         /* The residence is checked too: if it is negative, no round trip by the peer's stamps can be right. */
         c->negative += is_negative(slot_rtt_ns(slot)) || is_negative(slot_rtt_user_ns(slot)) ||
-                       is_negative(interval(slot->peer_received_ns, slot->peer_sent_ns)) ||
-                       is_negative(interval(slot->kernel_sent_ns, slot->kernel_received_ns));
+                       is_negative(sample_interval(slot->peer_received_ns, slot->peer_sent_ns)) ||
+                       is_negative(sample_interval(slot->kernel_sent_ns, slot->kernel_received_ns));
         add_ttl(slot->forward_ttl, &c->forward_ttl_min, &c->forward_ttl_max);
         add_ttl(slot->return_ttl, &c->return_ttl_min, &c->return_ttl_max);
 }
@@ -327,10 +322,10 @@ int slots_write(const struct slots *s, struct sample_writer *w, struct err *err)
                 int64_t row[SLOTS_N_COLUMNS] = {
                         (int64_t)i,
                         slots_lateness_ns(s, i),
-                        interval(due_ns, slot->kernel_sent_ns),
-                        interval(due_ns + s->peer_offset_ns, slot->peer_received_ns),
-                        interval(slot->peer_received_ns, slot->peer_sent_ns),
-                        interval(slot->kernel_sent_ns, slot->kernel_received_ns),
+                        sample_interval(due_ns, slot->kernel_sent_ns),
+                        sample_interval(due_ns + s->peer_offset_ns, slot->peer_received_ns),
+                        sample_interval(slot->peer_received_ns, slot->peer_sent_ns),
+                        sample_interval(slot->kernel_sent_ns, slot->kernel_received_ns),
                         slot_rtt_user_ns(slot),
                 };
                 int r = sample_write(w, row, err);
