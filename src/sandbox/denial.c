@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "sandbox/bundle.h"
@@ -35,13 +36,11 @@ void denials_free(struct denials *denials)
         free(denials);
 }
 
-/* FNV-1a; 0 stands for an empty place. */
+/* 0 stands for an empty place. */
 static uint64_t hash_of(const char *text)
 {
-        uint64_t hash = UINT64_C(0xcbf29ce484222325);
+        uint64_t hash = hash_bytes(HASH_START, text, strlen(text));
 
-        for (; *text; text++)
-                hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
         return hash ? hash : 1;
 }
 

@@ -24,7 +24,6 @@ struct target;
  *   inside()  in N, the command's network namespace, with every right over it (see below)
  *   up()      in the supervisor, in the host's network namespace; sandbox->netns is N. The command does not run yet
  *   admit()   while the command runs, before an answer that names new addresses leaves the resolver
- *   observe() after the command has ended, N still there
  *   down()    always at the end, also after a failure of any of these; idempotent
  * Whatever is up has to fail closed when the supervisor is killed between any two instructions: then the command dies
  * with its PID namespace, N with its last process, and down() is not called. */
@@ -92,9 +91,6 @@ struct enforcer_ops {
          * it is. */
         int (*expose)(struct sandbox *sandbox, const struct ip_prefix *address, uint16_t port, bool is_open,
                       struct err *err);
-
-        /* Counters and attempts into the bundle, where there is one. NULL: nothing. */
-        int (*observe)(struct sandbox *sandbox, struct bundle *bundle, struct err *err);
 
         /* NULL: nothing. */
         int (*down)(struct sandbox *sandbox, struct err *err);

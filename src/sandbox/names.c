@@ -99,22 +99,6 @@ static int admit(void *userdata, const struct pin *pins, size_t n, struct err *e
         return enforcer->admit ? enforcer->admit(names->sandbox, pins, n, err) : 0;
 }
 
-static const char *answer_of(enum resolver_outcome outcome)
-{
-        switch (outcome) {
-        case RESOLVER_ANSWERED:
-        case RESOLVER_EMPTY:
-        case RESOLVER_UNSUPPORTED:
-                return "NOERROR";
-        case RESOLVER_NAME_DENIED:
-        case RESOLVER_ALIAS_DENIED:
-        case RESOLVER_ADDRESS_DENIED:
-                return "NXDOMAIN";
-        default:
-                return "SERVFAIL";
-        }
-}
-
 static const char *type_text(uint16_t type, char buf[static 16])
 {
         switch (type) {
@@ -142,7 +126,7 @@ static void note(void *userdata, const struct resolver_question *question)
         for (size_t i = 0; i < n; i++)
                 addresses[i] = question->pins[i].address;
         bundle_question(names->sandbox->bundle, question->name, type_text(question->type, type),
-                        answer_of(question->outcome), addresses, n, question->target ? question->reason : NULL);
+                        dns_rcode_name(question->rcode), addresses, n, question->target ? question->reason : NULL);
         if (question->target)
                 sandbox_denied(names->sandbox, question->target, question->reason ? question->reason : "policy", 0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <sys/socket.h>
 
+#include "base/hash.h"
 #include "sandbox/policy-internal.h"
 
 /* A hash table of what rules are for: names, suffixes and ranges. Rules for the same one form a chain. A name is looked
@@ -46,14 +47,12 @@ static bool key_equal(const struct rule_key *a, const struct rule_key *b)
                span_equal(span_of(a->bytes, a->len), span_of(b->bytes, b->len));
 }
 
-/* FNV-1a. The keys in the table are those of the policy, so who asks cannot make its chains longer. */
+/* The keys in the table are those of the policy, so who asks cannot make its chains longer. */
 static uint64_t key_hash(const struct rule_key *key)
 {
-        const uint8_t *bytes = key->bytes;
-        uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ key->match ^ (uint64_t)key->length_bits << 8;
+        uint64_t start = HASH_START ^ key->match ^ (uint64_t)key->length_bits << 8;
+        uint64_t hash = hash_bytes(start, key->bytes, key->len);
 
-        for (size_t i = 0; i < key->len; i++)
-                hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
         return hash ^ hash >> 32;
 }
 

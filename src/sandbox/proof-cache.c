@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "sandbox/bundle.h"
 #include "sandbox/policy.h"
@@ -45,14 +46,10 @@ static int open_folder(void)
 
 /* ---- the key ---- */
 
-/* Names the file; what is in the file decides, whose first lines are the whole key. FNV-1a. */
+/* Names the file; what is in the file decides, whose first lines are the whole key. */
 static uint64_t hash_of(const char *text)
 {
-        uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-        for (; *text; text++)
-                hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
-        return hash;
+        return hash_bytes(HASH_START, text, strlen(text));
 }
 
 /* The filter follows from the program and how it was asked for. The time of the last change of anything about the

@@ -40,7 +40,7 @@ struct proxy {
         struct sandbox *sandbox;
         struct nft *nft;
         struct refusals *refusals;
-        struct names *names; /* NULL: the policy has none */
+        struct names *names;
         struct policy_range *ranges;
         size_t n_ranges;
         struct port_set localhost;

@@ -40,7 +40,7 @@ struct tcp_flow {
         struct inspector inspector;
         struct quota_flow quota;
         struct loop_timer pause; /* set while a limit of rate lets nothing be read */
-        bool inspects, is_connected, is_connecting, is_by_name;
+        bool inspects, is_connected, is_connecting;
 };
 
 /* ---- the end of a flow ---- */
@@ -451,13 +451,14 @@ static int flow_begin(struct tcp_flow *flow)
         struct sockaddr_storage target;
         socklen_t len = sizeof(target);
         struct decision decision;
+        bool by_name;
         int yes = 1;
 
         if (getsockname(flow->client.fd, (struct sockaddr *)&target, &len) < 0)
                 return -errno;
         if (!destination_read(TRANSPORT_TCP, &target, &flow->to))
                 return -EAFNOSUPPORT;
-        switch (proxy_decide(flow->proxy, &flow->to, NULL, NULL, &flow->is_by_name, &decision)) {
+        switch (proxy_decide(flow->proxy, &flow->to, NULL, NULL, &by_name, &decision)) {
         case POLICY_DENIED:
                 proxy_tell(flow->proxy, &flow->to, &decision, false, NULL);
                 return -EPERM;
@@ -465,7 +466,7 @@ static int flow_begin(struct tcp_flow *flow)
                 flow->inspects = flow->inspector.is_strict = true;
                 break;
         case POLICY_ALLOWED:
-                flow->inspects = flow->is_by_name;
+                flow->inspects = by_name;
                 if (!flow->inspects)
                         proxy_tell(flow->proxy, &flow->to, &decision, true, NULL);
         }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/macro.h"
 #include "sandbox/proxy-internal.h"
 
@@ -34,13 +35,12 @@ struct udp_flow {
 
 static size_t bucket_of(const struct destination *client, const struct destination *to)
 {
-        uint64_t hash = UINT64_C(0xcbf29ce484222325);
         const struct destination *both[] = {client, to};
+        uint64_t hash = HASH_START;
 
         for (size_t i = 0; i < ARRAY_SIZE(both); i++) {
-                for (size_t j = 0; j < sizeof(both[i]->address.bytes); j++)
-                        hash = (hash ^ both[i]->address.bytes[j]) * UINT64_C(0x100000001b3);
-                hash = (hash ^ both[i]->port) * UINT64_C(0x100000001b3);
+                hash = hash_bytes(hash, both[i]->address.bytes, sizeof(both[i]->address.bytes));
+                hash = hash_bytes(hash, &both[i]->port, sizeof(both[i]->port));
         }
         return (hash ^ hash >> 32) % UDP_BUCKETS;
 }

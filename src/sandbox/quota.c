@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/macro.h"
 
 #define BUCKETS   1024
@@ -115,14 +116,12 @@ void quotas_free(struct quotas *quotas)
 /* Targets stay until the end: what was moved to them counts for the whole run. */
 static struct quota_target *find_target(struct quotas *quotas, const char *name)
 {
-        uint64_t hash = UINT64_C(0xcbf29ce484222325);
-        struct quota_target *target;
         size_t len = strlen(name) + 1;
+        uint64_t hash = hash_bytes(HASH_START, name, len);
+        struct quota_target *target;
 
         if (!quotas->has_target_limits)
                 return &quotas->unlimited;
-        for (const char *c = name; *c; c++)
-                hash = (hash ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
         hash = (hash ^ hash >> 32) % BUCKETS;
         for (target = quotas->buckets[hash]; target; target = target->chain)
                 if (streq(target->name, name))

@@ -338,8 +338,6 @@ static int run_to_the_end(struct run *run, struct err *err)
         end_init(run);
         if (r == 0)
                 r = drain(run);
-        if (r == 0 && run->sandbox.bundle && enforcer->observe)
-                r = enforcer->observe(&run->sandbox, run->sandbox.bundle, err);
         if (enforcer->down) {
                 int down = enforcer->down(&run->sandbox, r == 0 ? err : NULL);
 

@@ -318,6 +318,23 @@ print(of(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)))
             self.assertEqual(done.returncode, 6, done.stderr)  # curl's: could not resolve
             self.assertIn("assay: denied ", done.stderr)
 
+    def test_the_record_says_what_was_answered(self):
+        """A denied name does not exist, one that has only denied addresses has none: as the command was told."""
+        folder = tempfile.mkdtemp(prefix="assay-record-")
+        self.addCleanup(shutil.rmtree, folder)
+        os.chmod(folder, 0o777)
+        args = self.args(PYTHON, "-c", "import socket\nfor name in ('www', 'rebound'):\n"
+                                       "    try: socket.getaddrinfo(name + '.allowed.example', 1, socket.AF_INET)\n"
+                                       "    except OSError: pass\n"
+                                       "try: socket.getaddrinfo('www.denied.example', 1, socket.AF_INET)\n"
+                                       "except OSError: pass\n", policy=self.names_policy)
+        args[args.index("--"):args.index("--")] = ["--bundle", f"{folder}/record"]
+        subprocess.run(args, check=True, capture_output=True, cwd="/", timeout=60)
+        record = json.loads((pathlib.Path(folder) / "record" / "run-bundle.json").read_text())
+        answers = {entry["name"]: entry["answer"] for entry in record["network"]["dns"] if entry["type"] == "A"}
+        self.assertEqual(answers, {"www.allowed.example": "NOERROR", "rebound.allowed.example": "NOERROR",
+                                   "www.denied.example": "NXDOMAIN"})
+
     def test_an_address_that_no_name_led_to(self):
         done = self.curl(f"http://{PUBLIC}:{OPEN}/", policy=self.names_policy)
         self.assertEqual(done.returncode, 7, done.stderr)
