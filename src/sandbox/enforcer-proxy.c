@@ -211,6 +211,7 @@ static int proxy_inside(struct sandbox *sandbox, struct err *err)
         if (!proxy)
                 return err_set_nomem(err);
         proxy->sandbox = sandbox;
+        proxy->spare_fd = -1;
         for (size_t i = 0; i < 2; i++) {
                 proxy->listeners[i] = proxy->datagrams[i] = (struct proxy_entry){.proxy = proxy, .fd = -1};
                 proxy->raws[i] = -1;
@@ -237,6 +238,7 @@ static int proxy_inside(struct sandbox *sandbox, struct err *err)
 static void share_descriptors(struct proxy *proxy)
 {
         struct rlimit limit = {.rlim_cur = 1024};
+        size_t eighth, kept;
 
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
                 struct rlimit raised = {.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
@@ -244,8 +246,12 @@ static void share_descriptors(struct proxy *proxy)
                 if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
                         limit = raised;
         }
-        proxy->tcp_flows_max = MIN((size_t)limit.rlim_cur / 8 * PROXY_TCP_EIGHTHS / 2, PROXY_TCP_MAX);
-        proxy->udp_flows_max = MIN((size_t)limit.rlim_cur / 8, PROXY_UDP_MAX);
+        eighth = (size_t)limit.rlim_cur / 8;
+        proxy->descriptors_max = (size_t)limit.rlim_cur - MIN(eighth, PROXY_OTHER_MAX);
+        kept = MIN(eighth / 2, PROXY_UDP_KEPT);
+        proxy->tcp_flows_max = MIN((proxy->descriptors_max - kept) / 2, PROXY_TCP_MAX);
+        proxy->udp_flows_max = MIN(eighth, PROXY_UDP_MAX);
+        proxy->pipes_max = MIN(eighth / 8, PROXY_PIPES_MAX);
 }
 
 static int proxy_up(struct sandbox *sandbox, struct err *err)

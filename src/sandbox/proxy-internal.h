@@ -18,12 +18,15 @@
 #define PROXY_PORT         899
 #define PROXY_BUFFER_BYTES ((size_t)64 * 1024)
 
-/* Flows at once. Neither kind takes all the descriptors that this process may have: TCP six eighths, two a flow, UDP
- * one, and one is left for names and pipes. */
-#define PROXY_TCP_MAX     ((size_t)20000)
-#define PROXY_UDP_MAX     ((size_t)4096)
-#define PROXY_TCP_EIGHTHS 6
+/* Flows at once: TCP takes two descriptors, UDP one. They share what this process may have, but for an eighth, or
+ * PROXY_OTHER_MAX, that is for names and pipes. */
+#define PROXY_TCP_MAX   ((size_t)20000)
+#define PROXY_UDP_MAX   ((size_t)4096)
+#define PROXY_UDP_KEPT  ((size_t)64) /* at most: that connections leave to datagrams */
+#define PROXY_OTHER_MAX ((size_t)160)
+#define PROXY_PIPES_MAX ((size_t)16)
 
+struct proxy_pipe;
 struct tcp_flow;
 struct udp_flow;
 
@@ -48,9 +51,14 @@ struct proxy {
         uint16_t control_port; /* of this host's loopback, open for the proof; 0: none */
 
         struct proxy_entry listeners[2];
-        struct loop_timer accept_timer; /* while there are too many flows to accept more */
+        struct loop_timer accept_timer; /* while the kernel has no memory to accept more */
+        int spare_fd;                   /* to refuse with where there is no other; -1: none */
         struct tcp_flow *tcp_flows;
         size_t n_tcp_flows, tcp_flows_max;
+        size_t descriptors_max; /* of all flows */
+        size_t held_bytes;      /* of what clients said and the inspector cannot tell yet */
+        struct proxy_pipe *pipes_free;
+        size_t n_pipes, pipes_max;
 
         struct proxy_entry datagrams[2];
         int raws[2]; /* to answer with, from any address; -1: none */
@@ -101,6 +109,9 @@ int proxy_udp_open(struct proxy *proxy, struct err *err);
 /* proxy_tcp_serve, proxy_udp_serve - move what comes to them; in the supervisor */
 int proxy_tcp_serve(struct proxy *proxy, struct err *err);
 int proxy_udp_serve(struct proxy *proxy, struct err *err);
+
+/* proxy_udp_end_oldest - end the flow that was not used for longest; there must be one */
+void proxy_udp_end_oldest(struct proxy *proxy);
 
 /* proxy_tcp_close, proxy_udp_close - end every flow, and close the sockets */
 void proxy_tcp_close(struct proxy *proxy);

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,23 +13,33 @@
 #include "sandbox/proxy-internal.h"
 
 #define BACKLOG         4096
-#define ACCEPTS_MAX     64 /* at one wake-up, so that open flows move too */
-#define MOVES_MAX       16 /* of one direction at one wake-up */
-#define HELD_MAX        ((size_t)64 * 1024)
-#define SPLICE_FROM     (256 * 1024)  /* bytes in one direction after which it is worth a pipe */
-#define PIPE_BYTES      (1024 * 1024) /* asked for; the kernel may give less */
+#define ACCEPTS_MAX     64                        /* at one wake-up, so that open flows move too */
+#define MOVES_MAX       16                        /* of one direction at one wake-up */
+#define HELD_MAX        (64 * 1024)               /* of one flow */
+#define HELD_TOTAL_MAX  ((size_t)4 * 1024 * 1024) /* of all of them */
+#define SPLICE_FROM     (256 * 1024)              /* bytes in one direction after which it is worth a pipe */
+#define PIPE_BYTES      (1024 * 1024)             /* asked for; the kernel may give less */
 #define ACCEPT_PAUSE_NS (50 * NSEC_PER_MSEC)
 
-/* One end of a flow, and what was read from it. A flow that rests holds no memory but this. */
+struct proxy_pipe {
+        struct proxy_pipe *next; /* of those that are free */
+        int fds[2];
+};
+
+/* One end of a flow. What the other end does not take yet stays in the kernel, whose buffers hold back who sends: all
+ * that is kept here are the bytes of which the inspector cannot yet tell what they are. Of @released and @in_pipe at
+ * most one is not 0. */
 struct half {
         int fd;
         struct loop_io io;
-        bool has_ended;                 /* no more comes from it */
-        bool is_shut;                   /* nothing more goes to it */
-        uint8_t *held;                  /* read, and not yet written to the other end */
-        size_t held_len, held_released; /* of these bytes so many may go on */
-        int pipe[2];                    /* -1: none */
-        size_t in_pipe;
+        bool has_ended; /* no more comes from it */
+        bool is_shut;   /* nothing more goes to it */
+        uint32_t held_len, held_size;
+        uint8_t *held;     /* read, and not yet written to the other end */
+        uint32_t released; /* so many may go on that the other end did not take yet: of those held, or else of those
+                            * that are still to be read */
+        uint32_t in_pipe;
+        struct proxy_pipe *pipe; /* only while something is in it */
         uint64_t moved;
 };
 
@@ -43,22 +54,79 @@ struct tcp_flow {
         bool inspects, is_connected, is_connecting;
 };
 
+/* ---- pipes ---- */
+
+/* Return: one that is empty; NULL where all are in use, or there are no descriptors: then bytes are copied. */
+static struct proxy_pipe *pipe_take(struct proxy *proxy)
+{
+        struct proxy_pipe *pipe = proxy->pipes_free;
+
+        if (pipe) {
+                proxy->pipes_free = pipe->next;
+                return pipe;
+        }
+        if (proxy->n_pipes >= proxy->pipes_max)
+                return NULL;
+        pipe = malloc(sizeof(*pipe));
+        if (!pipe || pipe2(pipe->fds, O_CLOEXEC | O_NONBLOCK) < 0) {
+                free(pipe);
+                return NULL;
+        }
+        fcntl(pipe->fds[1], F_SETPIPE_SZ, PIPE_BYTES);
+        proxy->n_pipes++;
+        return pipe;
+}
+
+static void pipe_free(struct proxy *proxy, struct proxy_pipe *pipe)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(pipe->fds); i++)
+                close(pipe->fds[i]);
+        free(pipe);
+        proxy->n_pipes--;
+}
+
+/* Takes back that of @half; with bytes of a flow that has ended in it, no other may have it. */
+static void pipe_give(struct proxy *proxy, struct half *half)
+{
+        struct proxy_pipe *pipe = TAKE_PTR(half->pipe);
+
+        if (!pipe)
+                return;
+        if (half->in_pipe > 0) {
+                pipe_free(proxy, pipe);
+                return;
+        }
+        pipe->next = proxy->pipes_free;
+        proxy->pipes_free = pipe;
+}
+
 /* ---- the end of a flow ---- */
 
-static void half_close(struct half *half, bool reset)
+static void close_at_once(int fd)
 {
         const struct linger at_once = {.l_onoff = 1};
 
-        loop_io_remove(&half->io);
-        if (half->fd >= 0) {
-                if (reset)
-                        setsockopt(half->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-                close(half->fd);
-        }
-        for (size_t i = 0; i < 2; i++)
-                if (half->pipe[i] >= 0)
-                        close(half->pipe[i]);
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+        close(fd);
+}
+
+static void drop_held(struct proxy *proxy, struct half *half)
+{
+        proxy->held_bytes -= half->held_size;
+        half->held_len = half->held_size = 0;
         free(half->held);
+        half->held = NULL;
+}
+
+static void half_close(struct proxy *proxy, struct half *half, bool reset)
+{
+        loop_io_remove(&half->io);
+        if (half->fd >= 0 && reset)
+                close_at_once(half->fd);
+        else if (half->fd >= 0)
+                close(half->fd);
+        pipe_give(proxy, half);
+        drop_held(proxy, half);
 }
 
 static void flow_end(struct tcp_flow *flow, bool reset)
@@ -69,8 +137,8 @@ static void flow_end(struct tcp_flow *flow, bool reset)
                 proxy_count(proxy, &flow->to, flow->client.moved, flow->server.moved);
         quota_close(proxy->quotas, &flow->quota);
         loop_timer_remove(&flow->pause);
-        half_close(&flow->client, reset);
-        half_close(&flow->server, reset);
+        half_close(proxy, &flow->client, reset);
+        half_close(proxy, &flow->server, reset);
         if (flow->prev)
                 flow->prev->next = flow->next;
         else
@@ -81,63 +149,79 @@ static void flow_end(struct tcp_flow *flow, bool reset)
         free(flow);
 }
 
-/* ---- moving bytes ---- */
+/* ---- what is held ---- */
 
-/* Return: 0, with what is not written still held; -EAGAIN where the other end takes no more now; a negative errno. */
-static int write_held(struct half *from, struct half *to)
+/* Return: 0, or -EAGAIN where the other end takes no more now; another negative errno. */
+static int write_held(struct tcp_flow *flow, struct half *from, struct half *to)
 {
-        while (from->held_released > 0) {
-                ssize_t n = send(to->fd, from->held, from->held_released, MSG_NOSIGNAL);
+        while (from->released > 0) {
+                ssize_t n = send(to->fd, from->held, from->released, MSG_NOSIGNAL);
 
                 if (n < 0)
                         return -errno;
                 from->moved += (uint64_t)n;
-                from->held_len -= (size_t)n;
-                from->held_released -= (size_t)n;
+                from->held_len -= (uint32_t)n;
+                from->released -= (uint32_t)n;
                 memmove(from->held, from->held + n, from->held_len);
         }
-        if (from->held_len == 0) {
-                free(from->held);
-                from->held = NULL;
-        }
+        if (from->held_len == 0)
+                drop_held(flow->proxy, from);
         return 0;
 }
 
-static int hold(struct half *from, const uint8_t *bytes, size_t len)
+/* Return: 0; a negative errno that ends the flow. */
+static int hold(struct tcp_flow *flow, const uint8_t *bytes, size_t len)
 {
-        uint8_t *grown = realloc(from->held, from->held_len + len);
+        struct half *client = &flow->client;
+        struct proxy *proxy = flow->proxy;
+        size_t size = MAX(client->held_len + len, (size_t)client->held_size);
+        uint8_t *grown;
 
+        if (proxy->held_bytes - client->held_size + size > HELD_TOTAL_MAX) {
+                proxy_tell(proxy, &flow->to, NULL, false, "too many connections have not said yet whom they ask for");
+                return -ENOBUFS;
+        }
+        grown = realloc(client->held, size);
         if (!grown)
                 return -ENOMEM;
-        memcpy(grown + from->held_len, bytes, len);
-        from->held = grown;
-        from->held_len += len;
+        memcpy(grown + client->held_len, bytes, len);
+        client->held = grown;
+        client->held_len += (uint32_t)len;
+        proxy->held_bytes += size - client->held_size;
+        client->held_size = (uint32_t)size;
         return 0;
 }
 
-/* Looks at what is held and lets go what may. Return: 0; -EPERM where the flow has to end. */
-static int look(struct tcp_flow *flow)
+/* Looks at what the client says next and lets go what may. Return: 0; -EPERM where the flow has to end. */
+static int look(struct tcp_flow *flow, const uint8_t *bytes, size_t len)
 {
         struct half *client = &flow->client;
         const char *why;
-        size_t len;
+        size_t passes;
         int r;
 
-        if (client->held_len == client->held_released)
+        if (len == 0)
                 return 0;
-        r = inspector_read(&flow->inspector,
-                           span_of(client->held + client->held_released, client->held_len - client->held_released),
-                           client->has_ended, &len, &why);
+        r = inspector_read(&flow->inspector, span_of(bytes, len), client->has_ended, &passes, &why);
         if (r < 0) {
                 if (why)
                         proxy_tell(flow->proxy, &flow->to, NULL, false, why);
                 return r;
         }
-        client->held_released += len;
+        client->released += (uint32_t)passes;
         if (flow->inspector.mode == INSPECTOR_OPEN)
                 flow->inspects = false;
         return 0;
 }
+
+static int look_at_held(struct tcp_flow *flow)
+{
+        const struct half *client = &flow->client;
+
+        return look(flow, client->held + client->released, client->held_len - client->released);
+}
+
+/* ---- moving bytes ---- */
 
 /* No byte more may be moved. Return: 0 where none is to come; -EAGAIN where it is not known yet; -EDQUOT, and it is
  * told, where there are some; another negative errno. */
@@ -146,8 +230,12 @@ static ssize_t read_over_limit(struct tcp_flow *flow, struct half *from)
         uint8_t byte;
         ssize_t n = recv(from->fd, &byte, sizeof(byte), MSG_PEEK);
 
-        if (n <= 0)
-                return n < 0 ? -errno : 0;
+        if (n < 0)
+                return -errno;
+        if (n == 0) {
+                from->has_ended = true;
+                return 0;
+        }
         proxy_tell(flow->proxy, &flow->to, NULL, false, "limits: bytes");
         return -EDQUOT;
 }
@@ -167,46 +255,97 @@ static int count(struct tcp_flow *flow, size_t len)
         return r;
 }
 
-/* Return: how many bytes came; 0 where the end did; a negative errno, -EAGAIN where nothing came. */
-static ssize_t read_more(struct tcp_flow *flow, struct half *from, struct half *to)
+/* Reads on where part of what the inspector has to see is held. Return: how many bytes came; 0 where the end did; a
+ * negative errno. */
+static ssize_t read_held(struct tcp_flow *flow)
 {
+        struct half *client = &flow->client;
         uint8_t *buffer = flow->proxy->buffer;
-        bool inspects = flow->inspects && from == &flow->client;
-        size_t most = quota_chunk(flow->proxy->quotas, &flow->quota, PROXY_BUFFER_BYTES);
-        ssize_t n, sent = 0;
+        size_t most = quota_chunk(flow->proxy->quotas, &flow->quota, HELD_MAX - client->held_len);
+        ssize_t n;
         int r;
 
+        if (client->held_len >= HELD_MAX)
+                return -EMSGSIZE;
         if (most == 0)
-                return read_over_limit(flow, from);
-        n = recv(from->fd, buffer, most, 0);
-        if (n <= 0)
-                return n < 0 ? -errno : 0;
+                return read_over_limit(flow, client);
+        n = recv(client->fd, buffer, most, 0);
+        if (n < 0)
+                return -errno;
+        if (n == 0)
+                client->has_ended = true;
         r = count(flow, (size_t)n);
-        if (r < 0)
-                return r;
-        if (!inspects && flow->is_connected && from->held_len == 0) {
-                sent = send(to->fd, buffer, (size_t)n, MSG_NOSIGNAL);
-                if (sent < 0 && errno != EAGAIN)
-                        return -errno;
-                sent = MAX(sent, (ssize_t)0);
-                from->moved += (uint64_t)sent;
+        if (r == 0)
+                r = hold(flow, buffer, (size_t)n);
+        if (r == 0)
+                r = look_at_held(flow);
+        return r < 0 ? r : n;
+}
+
+/* Takes bytes that are in the buffer already out of the kernel. Return: 0 or a negative errno. */
+static int discard(struct tcp_flow *flow, struct half *from, size_t len)
+{
+        for (size_t left = len; left > 0;) {
+                ssize_t n = recv(from->fd, NULL, left, MSG_TRUNC);
+
+                if (n <= 0)
+                        return n < 0 ? -errno : -EIO;
+                left -= (size_t)n;
         }
-        if (sent < n) {
-                r = hold(from, buffer + sent, (size_t)(n - sent));
-                if (r < 0)
-                        return r;
-                if (!inspects)
-                        from->held_released = from->held_len;
-        }
+        return count(flow, len);
+}
+
+/* Sends what may go on of @len bytes that were looked at in the kernel's buffer. Return: how many went; a negative
+ * errno. */
+static ssize_t send_released(struct tcp_flow *flow, struct half *from, struct half *to, size_t len)
+{
+        ssize_t n;
+
+        if (!flow->is_connected || from->released == 0)
+                return 0;
+        n = send(to->fd, flow->proxy->buffer, MIN(len, (size_t)from->released), MSG_NOSIGNAL);
+        if (n < 0)
+                return errno == EAGAIN ? 0 : -errno;
+        from->released -= (uint32_t)n;
+        from->moved += (uint64_t)n;
         return n;
 }
 
-static void make_pipe(struct half *from)
+/* Bytes leave the kernel's buffer when they have been sent: so none is ever kept here for an end that is slow. Those of
+ * the client that say nothing yet are, since their number alone would wake the loop for ever.
+ * Return: how many bytes came; 0 where the end did; a negative errno, -EAGAIN where nothing (more) can be done now. */
+static ssize_t read_more(struct tcp_flow *flow, struct half *from, struct half *to)
 {
-        if (pipe2(from->pipe, O_CLOEXEC | O_NONBLOCK) < 0)
-                from->pipe[0] = from->pipe[1] = -1; /* then bytes go on being copied */
-        else
-                fcntl(from->pipe[1], F_SETPIPE_SZ, PIPE_BYTES);
+        bool inspects = flow->inspects && from == &flow->client, looks = inspects && from->released == 0;
+        size_t most = quota_chunk(flow->proxy->quotas, &flow->quota, PROXY_BUFFER_BYTES), kept;
+        uint8_t *buffer = flow->proxy->buffer;
+        ssize_t n, sent;
+        int r = 0;
+
+        if (most == 0)
+                return read_over_limit(flow, from);
+        n = recv(from->fd, buffer, most, MSG_PEEK);
+        if (n < 0)
+                return -errno;
+        if (n == 0) {
+                from->has_ended = true;
+                return 0;
+        }
+        if (looks)
+                r = look(flow, buffer, (size_t)n);
+        else if (!inspects)
+                from->released = (uint32_t)n;
+        sent = r < 0 ? r : send_released(flow, from, to, (size_t)n);
+        if (sent < 0)
+                return sent;
+        kept = looks && from->released == 0 ? (size_t)(n - sent) : 0;
+        if (kept > 0)
+                r = hold(flow, buffer + sent, kept);
+        if (r == 0)
+                r = discard(flow, from, (size_t)sent + kept);
+        if (r == 0 && (from->released > 0 || (sent + (ssize_t)kept == n && (size_t)n < most)))
+                r = -EAGAIN; /* the other end takes no more; or that was all there is */
+        return r < 0 ? r : n;
 }
 
 /* Return: as read_more(). */
@@ -220,20 +359,36 @@ static ssize_t splice_more(struct tcp_flow *flow, struct half *from, struct half
 
                 if (most == 0)
                         return read_over_limit(flow, from);
-                in = splice(from->fd, NULL, from->pipe[1], NULL, most, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
-                if (in <= 0)
-                        return in < 0 ? -errno : 0;
-                from->in_pipe = (size_t)in;
+                in = splice(from->fd, NULL, from->pipe->fds[1], NULL, most, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+                if (in < 0)
+                        return -errno;
+                if (in == 0) {
+                        from->has_ended = true;
+                        return 0;
+                }
+                from->in_pipe = (uint32_t)in;
                 r = count(flow, (size_t)in);
                 if (r < 0)
                         return r;
         }
-        out = splice(from->pipe[0], NULL, to->fd, NULL, from->in_pipe, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+        out = splice(from->pipe->fds[0], NULL, to->fd, NULL, from->in_pipe, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
         if (out < 0)
                 return -errno;
-        from->in_pipe -= (size_t)out;
+        from->in_pipe -= (uint32_t)out;
         from->moved += (uint64_t)out;
         return out > 0 ? out : -EAGAIN;
+}
+
+/* Return: as read_more(). */
+static ssize_t move_some(struct tcp_flow *flow, struct half *from, struct half *to)
+{
+        bool inspects = flow->inspects && from == &flow->client;
+
+        if (from->held_len > 0)
+                return read_held(flow);
+        if (from->moved >= SPLICE_FROM && !inspects && from->released == 0 && !from->pipe)
+                from->pipe = pipe_take(flow->proxy);
+        return from->pipe ? splice_more(flow, from, to) : read_more(flow, from, to);
 }
 
 /* What has gone one way goes on as the end of it does. */
@@ -248,36 +403,25 @@ static void hand_on_end(struct half *from, struct half *to)
 /* Moves what there is from one end to the other. Return: 0, or a negative errno that ends the flow. */
 static int move(struct tcp_flow *flow, struct half *from, struct half *to)
 {
-        bool is_drained = false; /* the last read took all there was */
-        ssize_t n;
+        ssize_t n = 0;
         int r;
 
-        for (unsigned i = 0; i < MOVES_MAX; i++) {
-                if (flow->is_connected && from->held_released > 0) {
-                        r = write_held(from, to);
+        for (unsigned i = 0; i < MOVES_MAX && n >= 0; i++) {
+                if (!flow->is_connected && (!flow->inspects || from->released > 0))
+                        break; /* it waits in the kernel until there is somebody to send it to */
+                if (flow->is_connected && from->held_len > 0 && from->released > 0) {
+                        r = write_held(flow, from, to);
                         if (r < 0)
                                 return r == -EAGAIN ? 0 : r;
                 }
-                if (is_drained || (from->has_ended && from->in_pipe == 0) || (flow->pause.loop && from->in_pipe == 0))
+                if (from->in_pipe == 0 && (from->has_ended || flow->pause.loop))
                         break;
-                if (from->held_len >= HELD_MAX)
-                        return flow->is_connected && from->held_released == 0 ? -EMSGSIZE : 0;
-                if (from->pipe[0] < 0 && from->moved >= SPLICE_FROM && !flow->inspects && from->held_len == 0)
-                        make_pipe(from);
-                n = from->pipe[0] >= 0 ? splice_more(flow, from, to) : read_more(flow, from, to);
-                if (n == -EAGAIN)
-                        break;
-                if (n < 0)
-                        return (int)n;
-                if (n == 0)
-                        from->has_ended = true;
-                is_drained = n > 0 && from->pipe[0] < 0 && n < (ssize_t)PROXY_BUFFER_BYTES && !flow->pause.loop;
-                if (flow->inspects && from == &flow->client) {
-                        r = look(flow);
-                        if (r < 0)
-                                return r;
-                }
+                n = move_some(flow, from, to);
         }
+        if (from->in_pipe == 0)
+                pipe_give(flow->proxy, from);
+        if (n < 0 && n != -EAGAIN)
+                return (int)n;
         if (flow->is_connected)
                 hand_on_end(from, to);
         return 0;
@@ -287,10 +431,11 @@ static uint32_t wanted(const struct tcp_flow *flow, const struct half *half, con
 {
         uint32_t events = 0;
 
-        if (!flow->pause.loop && !half->has_ended && half->in_pipe == 0 && half->held_released == 0 &&
-            half->held_len < HELD_MAX)
+        if (!flow->pause.loop && !half->has_ended && half->in_pipe == 0 && half->released == 0 &&
+            (flow->is_connected || flow->inspects))
                 events |= EPOLLIN;
-        if (flow->is_connected && (other->held_released > 0 || other->in_pipe > 0))
+        if (flow->is_connected &&
+            (other->in_pipe > 0 || (other->released > 0 && (other->held_len > 0 || !flow->pause.loop))))
                 events |= EPOLLOUT;
         return events;
 }
@@ -337,6 +482,14 @@ static int on_resume(struct loop_timer *timer)
         return 0;
 }
 
+/* There is no room, or a limit of the kernel's. Return: @r. */
+static int cannot_open(const struct tcp_flow *flow, int r)
+{
+        if (r == -EMFILE || r == -ENFILE)
+                proxy_tell(flow->proxy, &flow->to, NULL, false, "this host has no more descriptors");
+        return r;
+}
+
 static int on_server(struct loop_io *io, uint32_t events)
 {
         struct tcp_flow *flow = CONTAINER_OF(io, struct tcp_flow, server.io);
@@ -369,11 +522,14 @@ static int connect_server(struct tcp_flow *flow)
                 return r;
         server->fd = socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (server->fd < 0)
-                return -errno;
+                return cannot_open(flow, -errno);
         setsockopt(server->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-        if (connect(server->fd, (struct sockaddr *)&where, len) < 0 && errno != EINPROGRESS)
+        if (connect(server->fd, (struct sockaddr *)&where, len) == 0)
+                flow->is_connected = true; /* on this host that can be */
+        else if (errno != EINPROGRESS)
                 return -errno;
-        return loop_io_add(flow->proxy->sandbox->loop, &server->io, server->fd, EPOLLOUT, on_server);
+        return loop_io_add(flow->proxy->sandbox->loop, &server->io, server->fd, flow->is_connected ? EPOLLIN : EPOLLOUT,
+                           on_server);
 }
 
 static int on_client(struct loop_io *io, uint32_t events)
@@ -383,8 +539,11 @@ static int on_client(struct loop_io *io, uint32_t events)
 
         r = events & EPOLLERR ? -ECONNRESET : move_both(flow);
         /* What waited for the client to say whom it wants. */
-        if (r == 0 && !flow->is_connecting && (flow->client.held_released > 0 || !flow->inspects))
+        if (r == 0 && !flow->is_connecting && (flow->client.released > 0 || !flow->inspects)) {
                 r = connect_server(flow);
+                if (r == 0)
+                        r = move_both(flow);
+        }
         if (r == 0 && !flow->is_connecting && flow->client.has_ended)
                 r = -ECONNRESET;
         settle(flow, r);
@@ -434,8 +593,6 @@ static struct tcp_flow *flow_new(struct proxy *proxy, int fd)
         flow->proxy = proxy;
         flow->client.fd = fd;
         flow->server.fd = -1;
-        for (size_t i = 0; i < 2; i++)
-                flow->client.pipe[i] = flow->server.pipe[i] = -1;
         flow->inspector = (struct inspector){.is_allowed = is_allowed, .userdata = flow};
         flow->next = proxy->tcp_flows;
         if (flow->next)
@@ -480,6 +637,48 @@ static int flow_begin(struct tcp_flow *flow)
         return loop_io_add(flow->proxy->sandbox->loop, &flow->client.io, flow->client.fd, EPOLLIN, on_client);
 }
 
+/* Whether there is room for one more; flows of datagrams make some, since nobody tells when they are over. */
+static bool has_room(struct proxy *proxy)
+{
+        size_t wanted = 2 * (proxy->n_tcp_flows + 1);
+
+        if (proxy->n_tcp_flows >= proxy->tcp_flows_max)
+                return false;
+        while (wanted + proxy->n_udp_flows > proxy->descriptors_max)
+                proxy_udp_end_oldest(proxy);
+        return true;
+}
+
+/* Ends a connection at once that there is no room for, so that who made it does not wait. */
+static void refuse(const struct proxy *proxy, int fd)
+{
+        struct sockaddr_storage target;
+        socklen_t len = sizeof(target);
+        struct destination to;
+        char why[96];
+
+        snprintf(why, sizeof(why), "%zu connections are open, and no more fit in the limit of descriptors (ulimit -n)",
+                 proxy->n_tcp_flows);
+        if (getsockname(fd, (struct sockaddr *)&target, &len) == 0 && destination_read(TRANSPORT_TCP, &target, &to))
+                proxy_tell(proxy, &to, NULL, false, why);
+        close_at_once(fd);
+}
+
+/* Where not even a descriptor to accept with is left, a spare one is given up for that long. Return: whether a
+ * connection was refused; errno is as it was where none was. */
+static bool refuse_with_spare(struct proxy *proxy, int listener_fd)
+{
+        int errnum = errno, fd;
+
+        close(proxy->spare_fd);
+        fd = accept4(listener_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0)
+                refuse(proxy, fd);
+        proxy->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        errno = errnum;
+        return fd >= 0;
+}
+
 static int resume_accepting(struct loop_timer *timer)
 {
         struct proxy *proxy = CONTAINER_OF(timer, struct proxy, accept_timer);
@@ -504,23 +703,26 @@ static int on_listener(struct loop_io *io, uint32_t events)
         struct proxy *proxy = CONTAINER_OF(io, struct proxy_entry, io)->proxy;
 
         for (unsigned i = 0; i < ACCEPTS_MAX; i++) {
+                int fd = accept4(io->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
                 struct tcp_flow *flow;
-                int fd, r;
 
-                if (proxy->n_tcp_flows >= proxy->tcp_flows_max)
-                        return pause_accepting(proxy);
-                fd = accept4(io->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+                if (fd < 0 && (errno == EMFILE || errno == ENFILE) && proxy->spare_fd >= 0 &&
+                    refuse_with_spare(proxy, io->fd))
+                        continue;
                 if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
                         return pause_accepting(proxy);
                 if (fd < 0)
                         return 0; /* none any more, or it went away meanwhile */
+                if (!has_room(proxy)) {
+                        refuse(proxy, fd);
+                        continue;
+                }
                 flow = flow_new(proxy, fd);
                 if (!flow) {
-                        close(fd);
+                        close_at_once(fd);
                         return 0;
                 }
-                r = flow_begin(flow);
-                if (r < 0)
+                if (flow_begin(flow) < 0)
                         flow_end(flow, true);
         }
         return 0;
@@ -542,6 +744,7 @@ int proxy_tcp_open(struct proxy *proxy, struct err *err)
 
 int proxy_tcp_serve(struct proxy *proxy, struct err *err)
 {
+        proxy->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         for (size_t i = 0; i < ARRAY_SIZE(proxy->listeners); i++) {
                 struct proxy_entry *entry = &proxy->listeners[i];
                 int r;
@@ -561,6 +764,13 @@ void proxy_tcp_close(struct proxy *proxy)
 {
         while (proxy->tcp_flows)
                 flow_end(proxy->tcp_flows, true);
+        while (proxy->pipes_free) {
+                struct proxy_pipe *pipe = proxy->pipes_free;
+
+                proxy->pipes_free = pipe->next;
+                pipe_free(proxy, pipe);
+        }
+        close_cleanup(&proxy->spare_fd);
         loop_timer_remove(&proxy->accept_timer);
         for (size_t i = 0; i < ARRAY_SIZE(proxy->listeners); i++) {
                 loop_io_remove(&proxy->listeners[i].io);

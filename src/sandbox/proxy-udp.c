@@ -119,6 +119,11 @@ static bool may_pass(struct udp_flow *flow, size_t len)
         return true;
 }
 
+void proxy_udp_end_oldest(struct proxy *proxy)
+{
+        flow_end(proxy->udp_oldest);
+}
+
 /* ---- what comes back ---- */
 
 static uint32_t add_words(uint32_t sum, const void *data, size_t len)
@@ -217,7 +222,8 @@ static struct udp_flow *flow_new(struct proxy *proxy, const struct destination *
 
         if (!flow)
                 return NULL;
-        if (proxy->n_udp_flows >= proxy->udp_flows_max)
+        if (proxy->udp_oldest && (proxy->n_udp_flows >= proxy->udp_flows_max ||
+                                  2 * proxy->n_tcp_flows + proxy->n_udp_flows >= proxy->descriptors_max))
                 flow_end(proxy->udp_oldest);
         *flow = (struct udp_flow){.proxy = proxy, .client = *client, .to = *to};
         if (proxy_open_flow(proxy, to, &flow->quota) < 0) {

@@ -400,6 +400,136 @@ ask()
                                   cwd="/")
         self.assertEqual(done.stdout, "HTTP/1.1 200\nhello\nHTTP/1.1 200\n", done.stderr)
 
+    def test_no_descriptors_are_left(self):
+        """One connection more than fit is refused at once, and told; those before go on, and so does one that comes when another
+        has gone."""
+        policy = self.write_policy("full.yaml", f"private-addresses: allow\nallow: [{{address: {HERE}, port: 9997}}]\n")
+
+        def echo(connection):
+            with connection:
+                while data := connection.recv(100):
+                    connection.sendall(data)
+
+        def accept(listener):
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=echo, args=(listener.accept()[0],), daemon=True).start()
+        script = f"""
+import socket
+def begin():
+    try:
+        return socket.create_connection(("{HERE}", 9997), 20)
+    except ConnectionResetError:
+        return None
+def ask(s):
+    try:
+        s.sendall(b"x")
+        return s.recv(1) == b"x"
+    except (AttributeError, ConnectionResetError, BrokenPipeError):
+        return False
+flows = [begin() for _ in range(150)]
+answers = [ask(s) for s in flows]
+print(answers == sorted(answers, reverse=True), sum(answers), all(ask(s) for s in flows[:sum(answers)]))
+flows[0].shutdown(socket.SHUT_WR)
+print(flows[0].recv(1))
+more = [begin() for _ in range(2)]
+print([ask(s) for s in more])
+"""
+        with socket.create_server((HERE, 9997), backlog=256) as listener:
+            threading.Thread(target=accept, args=(listener,), daemon=True).start()
+            limited = ["prlimit", "--nofile=256:256", *self.args(PYTHON, "-c", script, policy=policy)]
+            done = subprocess.run(limited, text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False,
+                                  cwd="/")
+            listener.shutdown(socket.SHUT_RDWR)
+        # an eighth for other things, a sixteenth for datagrams, two a connection
+        self.assertEqual(done.stdout, "True 104 True\nb''\n[True, False]\n", done.stderr)
+        self.assertIn(f"assay: denied tcp {HERE}:9997 (rule: 104 connections are open, and no more fit", done.stderr)
+
+    def memory(self, process):
+        """What the supervisor keeps, in bytes; None where a sanitizer keeps more."""
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        kept = int(next(line.split()[1] for line in status.split("\n") if line.startswith("RssAnon:"))) * 1024
+        return None if program.is_sanitized() else kept
+
+    def test_receivers_that_stall(self):
+        """What they do not take stays in the kernel and holds back the sender: no buffer here for any of them, no pipe for
+        each. When they take it, nothing is missing."""
+        policy = self.write_policy("stall.yaml", f"private-addresses: allow\nallow: [{{address: {HERE}, port: 9996}}]\n")
+        script = f"""
+import select, socket
+flows = []
+for _ in range(100):
+    s = socket.create_connection(("{HERE}", 9996), 20)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+    s.setblocking(False)
+    flows.append(s)
+print("open", flush=True)
+input()
+sent = 0
+poll = select.poll()
+for s in flows:
+    poll.register(s, select.POLLOUT)
+of = {{s.fileno(): s for s in flows}}
+while ready := poll.poll(500):
+    for fd, _ in ready:
+        try:
+            sent += of[fd].send(bytes(65536))
+        except BlockingIOError:
+            pass
+print(sent, flush=True)
+"""
+        with socket.create_server((HERE, 9996), backlog=256) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            process = subprocess.Popen(self.args("sh", "-c", '"$@"; read x', "sh", PYTHON, "-c", script, policy=policy),
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", text=True)
+            try:
+                self.assertEqual(process.stdout.readline(), "open\n")
+                far = [listener.accept()[0] for _ in range(100)]
+                descriptors = pathlib.Path(f"/proc/{process.pid}/fd")
+                before, memory = len(list(descriptors.iterdir())), self.memory(process)
+                process.stdin.write("\n")
+                process.stdin.flush()
+                sent = int(process.stdout.readline())
+                self.assertGreater(sent, 100 * 256 * 1024)  # so much that pipes come into it
+                self.assertLessEqual(len(list(descriptors.iterdir())), before + 2 * 16)
+                if memory is not None:
+                    self.assertLess(self.memory(process) - memory, 2 << 20)  # a buffer of 64 KiB for each would be 6 MiB
+                arrived = 0
+                for connection in far:
+                    with connection:
+                        while data := connection.recv(1 << 20):
+                            arrived += len(data)
+                self.assertEqual(arrived, sent)
+            finally:
+                process.communicate("\n", timeout=60)
+
+    def test_heads_that_do_not_end(self):
+        """What is held back of them has a bound in all; beyond it connections end, and are told, until there is room again."""
+        done = self.python(f"""
+import select
+heads, n_ended, poll = {{}}, 0, select.poll()
+for _ in range(160):
+    s = socket.create_connection(("www.allowed.example", {OPEN}), 20)
+    try:
+        s.sendall(b"GET / HTTP/1.1\\r\\nX: " + b"a" * 30000)
+        heads[s.fileno()] = s
+        poll.register(s, select.POLLIN)
+    except (ConnectionResetError, BrokenPipeError):
+        n_ended += 1
+while n_ended < 21 and (ready := poll.poll(20000)):
+    for fd, _ in ready:
+        poll.unregister(fd)
+        heads.pop(fd).close()
+        n_ended += 1
+print(len(heads), poll.poll(0))
+heads.popitem()[1].close()
+s = socket.create_connection(("www.allowed.example", {OPEN}), 20)
+s.sendall(b"GET / HTTP/1.1\\r\\nHost: www.allowed.example\\r\\nConnection: close\\r\\n\\r\\n")
+print(s.recv(12))
+""", policy=self.names_policy)
+        self.assertEqual(done.stdout, "139 []\nb'HTTP/1.1 200'\n", done.stderr)
+        self.assertIn("too many connections have not said yet whom they ask for", done.stderr)
+
     def test_a_protocol_without_lines(self):
         """What cannot be a request goes on at once, since whoever sent it waits for the answer."""
         with socket.create_server((PUBLIC, 443)) as listener:
