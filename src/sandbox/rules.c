@@ -172,8 +172,7 @@ static void add_resolver(struct text *out)
         for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
                 text_addf(out,
                           "chain untracked-%s { type filter hook %s priority raw;\n"
-                          "meta l4proto { tcp, udp } th dport %d accept\nmeta l4proto { tcp, udp } th sport %d accept\n"
-                          "notrack\n}\n",
+                          "th dport %d accept\nth sport %d accept\nnotrack\n}\n",
                           hooks[i], hooks[i], RULES_DNS_PORT, RULES_DNS_PORT);
         text_addf(out,
                   "chain names { type nat hook output priority -100;\n"
@@ -204,6 +203,13 @@ static void add_ways(const char *accept, struct text *out)
                           families[i], version_digits[i], accept);
 }
 
+/* A segment that opens no connection comes from one whose opening was looked up, since the command cannot write
+ * segments itself; the outer side looks each of them up again. Where bytes are limited, each of them is counted. */
+static bool trusts_connections(const struct rules *rules)
+{
+        return rules->proxy_port == 0 && rules->total.bytes == 0 && rules->total.rate_bps == 0;
+}
+
 /* What the kernel itself says (ICMP, IGMP, neighbour discovery) stays here without a word: the command has no socket
  * that could send it. */
 static void add_inner_out(const struct rules *rules, const char *accept, struct text *out)
@@ -212,6 +218,11 @@ static void add_inner_out(const struct rules *rules, const char *accept, struct 
 
         add_ways(accept, out);
         text_add(out, "chain out { type filter hook output priority filter; policy drop;\n");
+        if (trusts_connections(rules))
+                text_addf(out,
+                          "%sip protocol tcp tcp flags & syn == 0 accept\n"
+                          "ip6 nexthdr tcp tcp flags & syn == 0 accept\n",
+                          clear[0]);
         add_accepts(rules, 'd', accepts, out);
         if (rules->proxy_port > 0)
                 text_addf(out, "%s accept\n%s accept\n", own_v4, own_v6);
@@ -246,8 +257,10 @@ static void add_inner_in(const struct rules *rules, const char *accept, struct t
 {
         const char *const accepts[] = {accept, accept};
 
-        text_add(out, "chain in { type filter hook input priority filter; policy drop;\n"
-                      "iifname != lo tcp flags & (syn | ack) == syn drop\n");
+        text_add(out, "chain in { type filter hook input priority filter; policy drop;\n");
+        if (trusts_connections(rules))
+                text_add(out, "tcp flags & (syn | ack) != syn accept\n");
+        text_add(out, "iifname != lo tcp flags & (syn | ack) == syn drop\n");
         add_accepts(rules, 's', accepts, out);
         text_add(
                 out,

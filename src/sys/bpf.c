@@ -140,11 +140,21 @@ static int add_options(struct nl_msg *msg, int fd, const char *program)
         return 0;
 }
 
+/* Return: the descriptor of a loaded program of the image, or a negative errno. */
+static int find_program(const struct bpf_image *image, const char *name, struct err *err)
+{
+        const struct bpf_program *found = bpf_object__find_program_by_name(image->object, name);
+
+        if (!found || bpf_program__fd(found) < 0)
+                return err_set(err, ERR_BUG, ENOENT, "the BPF object %s has no loaded program %s", image->name, name);
+        return bpf_program__fd(found);
+}
+
 int bpf_image_attach(struct bpf_image *image, const char *program, struct netlink *nl, int index,
                      enum bpf_direction direction, uint16_t order, struct err *err)
 {
         uint32_t where = direction == BPF_ENTERING ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS;
-        struct bpf_program *found = bpf_object__find_program_by_name(image->object, program);
+        int fd = find_program(image, program, err);
         struct tcmsg header = {
                 .tcm_family = AF_UNSPEC,
                 .tcm_ifindex = index,
@@ -155,33 +165,45 @@ int bpf_image_attach(struct bpf_image *image, const char *program, struct netlin
         _cleanup_nlmsg_ struct nl_msg *msg = nlmsg_alloc_simple(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL);
         char what[128];
 
-        if (!found || bpf_program__fd(found) < 0)
-                return err_set(err, ERR_BUG, ENOENT, "the BPF object %s has no loaded program %s", image->name,
-                               program);
-        if (!msg || nlmsg_append(msg, &header, sizeof(header), NLMSG_ALIGNTO) < 0 ||
-            add_options(msg, bpf_program__fd(found), program) < 0)
+        if (fd < 0)
+                return fd;
+        if (!msg || nlmsg_append(msg, &header, sizeof(header), NLMSG_ALIGNTO) < 0 || add_options(msg, fd, program) < 0)
                 return err_set_nomem(err);
         snprintf(what, sizeof(what), "cannot attach the BPF program %s to link %d", program, index);
         return netlink_request(nl, msg, what, err);
 }
 
+/* @r: a descriptor, 0, or a negative errno of the kernel */
+static int check_tcx(int r, const char *program, int index, struct err *err)
+{
+        if (r == -EINVAL)
+                return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
+                               "this kernel cannot hold a BPF program at a link (tcx, since Linux 6.6)");
+        if (r < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot attach the BPF program %s to link %d", program,
+                                     index);
+        return r;
+}
+
+static enum bpf_attach_type tcx_type(enum bpf_direction direction)
+{
+        return (enum bpf_attach_type)(direction == BPF_ENTERING ? TCX_INGRESS : TCX_EGRESS);
+}
+
+int bpf_image_attach_tcx(struct bpf_image *image, const char *program, int index, enum bpf_direction direction,
+                         struct err *err)
+{
+        int fd = find_program(image, program, err);
+
+        return fd < 0 ? fd : check_tcx(bpf_prog_attach(fd, index, tcx_type(direction), 0), program, index, err);
+}
+
 int bpf_image_hold(struct bpf_image *image, const char *program, int index, enum bpf_direction direction,
                    struct err *err)
 {
-        struct bpf_program *found = bpf_object__find_program_by_name(image->object, program);
-        int type = direction == BPF_ENTERING ? TCX_INGRESS : TCX_EGRESS, fd;
+        int fd = find_program(image, program, err);
 
-        if (!found || bpf_program__fd(found) < 0)
-                return err_set(err, ERR_BUG, ENOENT, "the BPF object %s has no loaded program %s", image->name,
-                               program);
-        fd = bpf_link_create(bpf_program__fd(found), index, (enum bpf_attach_type)type, NULL);
-        if (fd == -EINVAL)
-                return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
-                               "this kernel cannot hold a BPF program at a link (tcx, since Linux 6.6)");
-        if (fd < 0)
-                return err_set_errno(err, ERR_ENVIRONMENT, -fd, "cannot attach the BPF program %s to link %d", program,
-                                     index);
-        return fd;
+        return fd < 0 ? fd : check_tcx(bpf_link_create(fd, index, tcx_type(direction), NULL), program, index, err);
 }
 
 static int find_map(const struct bpf_image *image, const char *name, struct err *err)

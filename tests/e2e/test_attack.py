@@ -303,6 +303,34 @@ class Wall(Attack):
             self.assertEqual(len(got), 1, got)
             self.assertIn("2 packets passed the first check", errors)
 
+    def test_the_host_looks_up_segments_of_no_connection(self):
+        """As only root could write them in the command's network: the inner check takes them for a connection's."""
+        for ports in f"{OPEN}", f"{OPEN}-{OPEN + 100}":
+            policy = self.write_policy("segments.yaml", f"""private-addresses: allow
+allow: [{{address: {HERE}, port: {ports}}}]
+""")
+            process = subprocess.Popen(self.args("sh", "-c", "echo; read x", policy=policy), stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", text=True)
+            with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP) as listener:
+                listener.settimeout(20)
+                process.stdout.readline()
+                init = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True,
+                                      check=True).stdout.split()[0]
+                command("nsenter", "-t", init, "--net", PYTHON, "-c", f"""
+import socket, struct
+s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+for port in {CLOSED}, {OPEN}:
+    s.sendto(struct.pack("!HHIIBBHHH", 7777, port, 1, 1, 5 << 4, 0x10, 1000, 0, 0) + b"secret", ("{HERE}", 0))
+""")
+                got = []
+                while got[-1:] != [OPEN]:
+                    segment = listener.recv(100)[20:]
+                    if segment.endswith(b"secret"):
+                        got.append(int.from_bytes(segment[2:4], "big"))
+                errors = process.communicate("\n", timeout=60)[1]
+            self.assertEqual(got, [OPEN])
+            self.assertIn("1 packets passed the first check", errors)
+
     def test_a_host_that_does_not_forward_ipv6(self):
         policy = self.write_policy("far6.yaml", f"""private-addresses: allow
 allow:
