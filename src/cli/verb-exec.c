@@ -112,6 +112,32 @@ static int tell(int status, const struct err *err)
         return status;
 }
 
+/* What the options ask for. */
+static int plan(const struct exec_options *o, struct policy **ret_policy, struct sandbox_options *ret, struct err *err)
+{
+        int r;
+
+        r = load_policy(&o->policy, ret_policy, err);
+        if (r == 0)
+                r = find_paths(&o->read, &ret->read, err);
+        if (r == 0)
+                r = find_paths(&o->write, &ret->write, err);
+        if (r == 0)
+                r = enforcer_choose(o->enforce, *ret_policy, &ret->enforcer, err);
+        ret->policy = *ret_policy;
+        return r;
+}
+
+/* The record of a run that comes to nothing before it is one. */
+static void record_refusal(struct bundle *bundle, const struct policy *policy, char *const *argv, const struct err *err)
+{
+        if (!bundle)
+                return;
+        bundle_plan(bundle, policy, NULL, BUNDLE_ENFORCED, argv);
+        bundle_failed(bundle, err);
+        (void)bundle_write(bundle, NULL); /* why the run was refused is what the user has to know */
+}
+
 static int run_exec(const void *opts, int argc, char **argv, struct err *err)
 {
         const struct exec_options *o = opts;
@@ -121,25 +147,18 @@ static int run_exec(const void *opts, int argc, char **argv, struct err *err)
         static bool has_ended;
         int r;
 
-        r = load_policy(&o->policy, &policy, err);
         argv[argc] = NULL; /* options have been taken out from among them */
-        if (r == 0)
-                r = find_paths(&o->read, &sandbox.read, err);
-        if (r == 0)
-                r = find_paths(&o->write, &sandbox.write, err);
-        if (r == 0)
-                r = enforcer_choose(o->enforce, policy, &sandbox.enforcer, err);
+        r = o->bundle ? bundle_open(o->bundle, &bundle, err) : 0;
         if (r < 0)
                 return r;
+        r = plan(o, &policy, &sandbox, err);
+        if (r < 0) {
+                record_refusal(bundle, policy, argv, err);
+                return r;
+        }
         if (sandbox.enforcer->strength == STRENGTH_UNENFORCED)
                 log_info("assay: unenforced: the command reaches whatever this host reaches");
-        sandbox.policy = policy;
         sandbox.proves_always = o->prove == PROVE_ALWAYS;
-        if (o->bundle) {
-                r = bundle_open(o->bundle, &bundle, err);
-                if (r < 0)
-                        return r;
-        }
         sandbox.bundle = bundle;
         log_set_sink(log_without_waiting, LOG_INFO, &has_ended);
         r = sandbox_run(&sandbox, err);

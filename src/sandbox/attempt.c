@@ -123,17 +123,17 @@ static int judge(struct attempts *a, const struct seccomp_question *q)
                 return 0;
         if (read_address(q, &address) < 0)
                 return EFAULT;
-        if (!read_target(&address, &target) || is_own(&target.address))
+        if (!read_target(&address, &target) || (is_own(&target.address) && !a->sandbox->enforcer->shares_network))
                 return 0;
         target.transport = transport_of(q);
         if (!seccomp_question_stands(a->fd, q))
                 return EINTR;
-        if (a->sandbox->attempted)
-                a->sandbox->attempted(&target, q->pid, a->sandbox->attempted_userdata);
-        if (a->sandbox->enforcer->strength == STRENGTH_UNENFORCED)
-                return 0;
-        policy_decide(a->sandbox->policy, &target, &decision);
         target_format(&target, text);
+        if (a->sandbox->enforcer->strength == STRENGTH_UNENFORCED) {
+                sandbox_watched(a->sandbox, text, q->pid);
+                return 0;
+        }
+        policy_decide(a->sandbox->policy, &target, &decision);
         decision_rule_format(&decision, rule);
         sandbox_denied(a->sandbox, text, rule, q->pid);
         return EPERM;

@@ -167,8 +167,8 @@ void bundle_plan(struct bundle *bundle, const struct policy *policy, const char 
         bundle->policy = policy;
         bundle->planned = level;
         free(bundle->enforcer);
-        bundle->enforcer = strdup(enforcer);
-        bundle->failed |= !bundle->enforcer;
+        bundle->enforcer = enforcer ? strdup(enforcer) : NULL;
+        bundle->failed |= enforcer && !bundle->enforcer;
         json_array_clear(bundle->argv);
         for (; *argv; argv++)
                 append(bundle, bundle->argv, visible(*argv));

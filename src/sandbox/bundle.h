@@ -45,8 +45,9 @@ enum bundle_level {
 };
 
 /* bundle_plan - what is to be in force
- * @policy: borrowed until bundle_write()
- * @argv:   the command, ended by NULL
+ * @policy:   borrowed until bundle_write(); NULL: there is none that could be read
+ * @enforcer: its name; NULL: none could be chosen
+ * @argv:     the command, ended by NULL
  */
 void bundle_plan(struct bundle *bundle, const struct policy *policy, const char *enforcer, enum bundle_level level,
                  char *const *argv);

@@ -63,9 +63,9 @@ bool denials_admit(struct denials *denials, const char *target, int64_t now_ns)
         return true;
 }
 
-static void record(struct bundle *bundle, const char *target, const char *rule, pid_t pid)
+static void record(struct bundle *bundle, const char *target, const char *rule, bool is_allowed, pid_t pid)
 {
-        struct bundle_attempt attempt = {.target = target, .rule = rule, .pid = pid};
+        struct bundle_attempt attempt = {.target = target, .rule = rule, .is_allowed = is_allowed, .pid = pid};
         char link[32], executable[PATH_MAX];
         ssize_t len = 0;
 
@@ -81,6 +81,11 @@ static void record(struct bundle *bundle, const char *target, const char *rule, 
         bundle_attempt(bundle, &attempt, 1);
 }
 
+void sandbox_watched(struct sandbox *sandbox, const char *target, pid_t pid)
+{
+        record(sandbox->bundle, target, NULL, true, pid);
+}
+
 void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rule, pid_t pid)
 {
         _cleanup_text_ struct text line = {0};
@@ -89,7 +94,7 @@ void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rul
 
         if (sandbox->is_proving)
                 return;
-        record(sandbox->bundle, target, rule, pid);
+        record(sandbox->bundle, target, rule, false, pid);
         if (!denials_admit(sandbox->denials, target, clock_now_ns(CLOCK_MONOTONIC)))
                 return;
         text_add_visible(&line, target, strlen(target));

@@ -279,6 +279,8 @@ static int proxy_expose(struct sandbox *sandbox, const struct ip_prefix *address
 {
         struct proxy *proxy = sandbox->state;
 
+        if (!is_open) /* while they are known as the proof's, which the record of the command does not count */
+                proxy_udp_end(proxy);
         proxy->control_port = is_open ? port : 0;
         return rules_expose_localhost(proxy->nft, port, is_open, err);
 }

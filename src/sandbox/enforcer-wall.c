@@ -72,12 +72,48 @@ static int cannot(struct err *err, const char *what)
         return 0;
 }
 
+static bool has_other_limits(const struct policy_limits *total, const struct policy_limits *per_target)
+{
+        return per_target->rate_bps || per_target->bytes || per_target->connections || per_target->new_connections_hz ||
+               total->connections || total->new_connections_hz;
+}
+
+/* What needs one that knows connections. Return: as wall_able(). */
+static int check_limits(const struct policy *policy, struct err *err)
+{
+        for (size_t i = 0; i < policy->n_layers; i++)
+                if (has_other_limits(&policy->layers[i]->total, &policy->layers[i]->per_target)) {
+                        err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
+                                "wall: %s: of `limits` it enforces rate and bytes of the total; it knows no "
+                                "connections, and no single target",
+                                policy->layers[i]->path);
+                        return 0;
+                }
+        return 1;
+}
+
+/* Return: as wall_able(). */
+static int check_localhost(const struct policy *policy, struct err *err)
+{
+        struct port_set localhost = {0};
+
+        if (policy_localhost(policy, &localhost) < 0)
+                return err_set_nomem(err);
+        free(localhost.ranges);
+        if (localhost.n == 0)
+                return 1;
+        err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
+                "wall: %s:%u: it has no way to the host's own loopback, which `localhost` opens",
+                policy->layers[0]->path, policy->layers[0]->localhost_at.line);
+        return 0;
+}
+
 /* What only who reads the bytes of a connection, or holds its two ends, can enforce. */
 static int check_policy(const struct policy *policy, struct err *err)
 {
-        struct port_set localhost = {0};
         const struct policy_layer *layer;
         const struct policy_rule *rule = policy_conditional_rule(policy, &layer);
+        int r;
 
         if (rule) {
                 err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
@@ -86,17 +122,8 @@ static int check_policy(const struct policy *policy, struct err *err)
                         layer->path, rule->at.line, rule->sni ? "sni" : "http-host");
                 return 0;
         }
-        if (policy->per_target.rate_bps || policy->per_target.bytes || policy->per_target.connections ||
-            policy->per_target.new_connections_hz || policy->total.connections || policy->total.new_connections_hz)
-                return cannot(err,
-                              "of `limits` it enforces rate and bytes of the total; it knows no connections, and no "
-                              "single target");
-        if (policy_localhost(policy, &localhost) < 0)
-                return err_set_nomem(err);
-        free(localhost.ranges);
-        if (localhost.n > 0)
-                return cannot(err, "it has no way to the host's own loopback, which `localhost` opens");
-        return 1;
+        r = check_limits(policy, err);
+        return r == 1 ? check_localhost(policy, err) : r;
 }
 
 /* Whether @address is one of this host's own. */

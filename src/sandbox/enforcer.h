@@ -46,10 +46,6 @@ struct sandbox {
          * they were let through; family 0: there is none. */
         struct ip_prefix control;
 
-        /* Who looks on where the command asks for a target (attempt.h); NULL: nobody. */
-        void (*attempted)(const struct target *target, pid_t pid, void *userdata);
-        void *attempted_userdata;
-
         bool is_proving; /* what is tried now is a prober's, and is not to be told or counted; see prove.h */
         bool is_raw;     /* the user's terminal is relayed */
         struct denials *denials;
@@ -64,7 +60,7 @@ struct enforcer_ops {
         const char *name; /* as in --enforce */
         enum strength strength;
         bool is_asked; /* what the command asks for passes by the supervisor (attempt.h), which refuses it: for where
-                        * there is no way out of N anyway */
+                        * there is no way out of N anyway. What is not enforced is looked at there for a record. */
         bool shares_network; /* the command stays in the host's network namespace: no N, inside() is not called */
 
         /* Whether it can enforce every rule of @policy here.
@@ -123,3 +119,6 @@ int enforcer_choose(const char *name, const struct policy *policy, const struct 
  * @pid:    who asked, in the host's numbers; 0: not known
  */
 void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rule, pid_t pid);
+
+/* sandbox_watched - record what was asked for where nothing is refused; as sandbox_denied() */
+void sandbox_watched(struct sandbox *sandbox, const char *target, pid_t pid);

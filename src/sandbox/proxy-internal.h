@@ -113,6 +113,9 @@ int proxy_udp_serve(struct proxy *proxy, struct err *err);
 /* proxy_udp_end_oldest - end the flow that was not used for longest; there must be one */
 void proxy_udp_end_oldest(struct proxy *proxy);
 
+/* proxy_udp_end - end every flow of datagrams; what comes next begins new ones */
+void proxy_udp_end(struct proxy *proxy);
+
 /* proxy_tcp_close, proxy_udp_close - end every flow, and close the sockets */
 void proxy_tcp_close(struct proxy *proxy);
 void proxy_udp_close(struct proxy *proxy);

@@ -363,10 +363,15 @@ int proxy_udp_serve(struct proxy *proxy, struct err *err)
         return r < 0 ? err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot wait for datagrams") : 0;
 }
 
-void proxy_udp_close(struct proxy *proxy)
+void proxy_udp_end(struct proxy *proxy)
 {
         while (proxy->udp_oldest)
                 flow_end(proxy->udp_oldest);
+}
+
+void proxy_udp_close(struct proxy *proxy)
+{
+        proxy_udp_end(proxy);
         loop_timer_remove(&proxy->udp_timer);
         for (size_t i = 0; i < ARRAY_SIZE(proxy->datagrams); i++) {
                 loop_io_remove(&proxy->datagrams[i].io);

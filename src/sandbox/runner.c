@@ -203,7 +203,7 @@ static int prepare(struct run *run, struct err *err)
         run->sandbox.is_rootless = run->identity.is_rootless;
         identity_environment(&run->identity);
         run->is_asked = run->sandbox.enforcer->is_asked ||
-                        (run->options->attempted && run->sandbox.enforcer->strength == STRENGTH_UNENFORCED);
+                        (run->sandbox.bundle && run->sandbox.enforcer->strength == STRENGTH_UNENFORCED);
         filter_build(&run->filter, run->options->nested, run->sandbox.enforcer->shares_network, run->is_asked);
         r = denials_new(&run->sandbox.denials, err);
         if (r == 0)
@@ -287,8 +287,10 @@ static void plan_record(const struct run *run)
 
         bundle_plan(run->sandbox.bundle, run->sandbox.policy, enforcer->name,
                     is_enforced ? BUNDLE_ENFORCED : BUNDLE_UNENFORCED, run->options->argv);
-        if (enforcer->is_asked)
+        if (enforcer->is_asked || !is_enforced)
                 bundle_observes(run->sandbox.bundle, BUNDLE_DENIED);
+        if (!is_enforced)
+                bundle_observes(run->sandbox.bundle, BUNDLE_ALLOWED);
 }
 
 static void run_done(struct run *run)
@@ -357,8 +359,6 @@ int sandbox_run(const struct sandbox_options *options, struct err *err)
         run->err = err;
         run->sandbox.policy = options->policy;
         run->sandbox.enforcer = options->enforcer;
-        run->sandbox.attempted = options->attempted;
-        run->sandbox.attempted_userdata = options->attempted_userdata;
         run->sandbox.bundle = options->bundle;
         run->sandbox.netns.fd = run->channel_fd = run->inner_channel_fd = run->init_pidfd = -1;
         run->stdio = STDIO_NONE;

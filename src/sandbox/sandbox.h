@@ -26,11 +26,6 @@ struct sandbox_options {
         struct sandbox_paths read,
                 write; /* both empty: files as the user has them; else nothing but these (Landlock) */
 
-        /* Called for each target that the command asks for by connect() or by sending to an address, where the enforcer
-         * is deny-all or none, in the supervisor; @pid is of a thread that waits meanwhile. NULL: nobody looks on. */
-        void (*attempted)(const struct target *target, pid_t pid, void *userdata);
-        void *attempted_userdata;
-
         struct bundle *bundle; /* NULL: none is written; borrowed */
         char *const *argv;     /* the command, found by PATH; ended by NULL */
 };

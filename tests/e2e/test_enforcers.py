@@ -128,6 +128,8 @@ def setUpModule():
     path.write_text(f"nameserver {OTHER}\n")
     command("mount", "--bind", str(path), "/etc/resolv.conf")
     command("sysctl", "-qw", "net.ipv4.ip_forward=1")
+    command("nft", "table inet somebodys { chain forward { type filter hook forward priority 10; oifname \"none\" drop; }; "
+                   "chain leaving { type nat hook postrouting priority srcnat; oifname \"none\" masquerade; }; }")
 
 
 class Enforcer(unittest.TestCase):
@@ -208,7 +210,7 @@ class Enforcer(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="assay-record-") as folder:
             os.chown(folder, self.user or 0, self.user or 0)
             args = self.args("sh", "-c", f"curl -s http://{HERE}:{CLOSED}/; curl -s http://{HERE}:{OPEN}/")
-            args[args.index("--"):args.index("--")] = ["--bundle", f"{folder}/record"]
+            args[args.index("--"):args.index("--")] = ["--prove", "always", "--bundle", f"{folder}/record"]
             done = subprocess.run(args, text=True, capture_output=True, timeout=60, check=False, cwd="/")
             self.assertEqual((done.returncode, done.stdout), (0, "ok"), done.stderr)
             record = json.loads((pathlib.Path(folder) / "record" / "run-bundle.json").read_text())
@@ -219,6 +221,11 @@ class Enforcer(unittest.TestCase):
         self.assertEqual(record["enforcement"]["enforcer"], self.enforcer)
         self.assertEqual(record["enforcement"]["observed"], "enforced")
         self.assertIs(record["enforcement"]["network_non_bypassable"], True)
+        if self.enforcer == "proxy":  # and nothing of the proof
+            self.assertEqual([entry["target"] for entry in record["network"]["allowed"]], [f"tcp {HERE}:{OPEN}"])
+            flowed, = record["network"]["destinations"]
+            self.assertEqual((flowed["target"], flowed["flows"]), (f"tcp {HERE}:{OPEN}", 1))
+            self.assertGreater(flowed["received_bytes"], flowed["sent_bytes"])
 
     def test_errnos(self):
         done = self.python(f"""
@@ -286,10 +293,11 @@ print(of(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)))
         self.assertIn("options", done.stderr)
 
     def test_the_command_cannot_change_it(self):
-        done = self.exec("sh", "-c", "ip link del eth0; ip link set eth0 down; ip addr add 10.1.1.1/8 dev eth0; "
-                         "nft flush ruleset; nsenter --net=/proc/1/ns/net true; nft list ruleset; exit 0")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(self.curl(f"http://{HERE}:{CLOSED}/").returncode, 7)
+        changes = ["ip link del eth0", "ip link set eth0 down", "ip link set lo down", "ip addr add 10.1.1.1/8 dev lo",
+                   "nft flush ruleset", "nft list ruleset", "nsenter --net=/proc/1/ns/net true"]
+        done = self.exec("sh", "-c", "".join(f"{change} 2>/dev/null && echo {change}\n" for change in changes) +
+                         f"curl -sS --max-time 20 http://{HERE}:{OPEN}/; exec curl -sS --max-time 20 http://{HERE}:{CLOSED}/")
+        self.assertEqual((done.returncode, done.stdout), (7, "ok"), done.stderr)
 
     def test_killed_nothing_is_left_and_nothing_runs_on(self):
         process = subprocess.Popen(self.args("sh", "-c", "while :; do echo alive; sleep 0.01; done"), cwd="/",
@@ -377,6 +385,11 @@ class Wall(Enforcer):
         self.assertEqual(done.returncode, 125)
         self.assertIn(f"{path}:2", done.stderr)
         self.assertIn("sni", done.stderr)
+        for text, place in [("limits: {per-target: {connections: 1}}\n", ": of `limits`"), ("localhost: [1]\n", ":1: it has")]:
+            path = self.write_policy("other.yaml", text)
+            done = self.exec("true", policy=path)
+            self.assertEqual(done.returncode, 125)
+            self.assertIn(f"wall: {path}{place}", done.stderr)
 
     def test_without_rights(self):
         done = subprocess.run(["setpriv", "--reuid", "65533", "--regid", "65533", "--clear-groups", "sh", "-c",

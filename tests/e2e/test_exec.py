@@ -180,12 +180,13 @@ class Command(Sandbox):
         self.assertNotIn(done.returncode, (0, OWN_ERROR))
 
     def test_signals_are_handed_on(self):
+        handed_on = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM]
         script = ("import signal, sys, time\n"
                   "def on(number, frame): print('got', number, flush=True); sys.exit(3)\n"
-                  "for n in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1): signal.signal(n, on)\n"
+                  f"for n in {[int(number) for number in handed_on]}: signal.signal(n, on)\n"
                   "print('ready', flush=True)\n"
                   "while True: signal.pause()\n")
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+        for number in handed_on:
             child = subprocess.Popen(self.command("--", PYTHON, "-c", script), stdout=subprocess.PIPE, text=True)
             self.assertEqual(child.stdout.readline(), "ready\n")
             child.send_signal(number)
@@ -560,6 +561,39 @@ class Proof(Sandbox):
         self.assertEqual(done.returncode, OWN_ERROR)
         self.assertIn("no-such-user", bundle["command"]["failure"])
         self.assertFalse(bundle["command"]["started"])
+
+    def test_a_record_of_what_nothing_can_enforce(self):
+        policy = self.folder / "allows.yaml"
+        policy.write_text("allow: [{address: 192.0.2.1, port: 80}]\n")
+        policy.chmod(0o644)
+        for number, (option, why) in enumerate([(["--policy", policy, "--enforce", "deny-all"], "allows.yaml:1: allow[1]"),
+                                                (["--policy", "/no/such/policy"], "/no/such/policy"),
+                                                (["--read", "/no/such/folder"], "/no/such/folder")]):
+            done, bundle = self.bundle(f"bundle{number}", *option, "--", "true", "x")
+            self.assertEqual(done.returncode, OWN_ERROR)
+            self.assertIn(why, bundle["command"]["failure"])
+            self.assertEqual((bundle["command"]["argv"], bundle["command"]["started"]), (["true", "x"], False))
+            enforcement = bundle["enforcement"]
+            self.assertEqual((enforcement["enforcer"], enforcement["observed"]), (None, "planned"))
+            self.assertIsNone(enforcement["network_non_bypassable"])
+
+    def test_what_is_not_enforced_is_watched(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            where = server.getsockname()
+            done, bundle = self.bundle("bundle", "--enforce", "none", "--", PYTHON, "-c",
+                                       "import socket\n"
+                                       f"for _ in range(3): socket.create_connection({where})\n"
+                                       f"socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', {where})\n")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((bundle["network"]["denied"], bundle["network"]["dns"]), ([], None))
+        allowed = {entry["target"]: entry for entry in bundle["network"]["allowed"]}
+        self.assertEqual({target: entry["count"] for target, entry in allowed.items()},
+                         {f"tcp 127.0.0.1:{where[1]}": 3, f"udp 127.0.0.1:{where[1]}": 1})
+        for entry in allowed.values():
+            self.assertIn("python3", entry["executable"])
+            self.assertGreater(entry["pid"], 1)
+        self.assertEqual((bundle["enforcement"]["observed"], bundle["enforcement"]["network_non_bypassable"]),
+                         ("unenforced", False))
 
 
 class End(Sandbox):
