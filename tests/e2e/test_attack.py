@@ -305,7 +305,7 @@ class Wall(Attack):
 
     def test_the_host_looks_up_segments_of_no_connection(self):
         """As only root could write them in the command's network: the inner check takes them for a connection's."""
-        for ports in f"{OPEN}", f"{OPEN}-{OPEN + 100}":
+        for ports in f"{OPEN}", f"{OPEN - 100}-{OPEN}":
             policy = self.write_policy("segments.yaml", f"""private-addresses: allow
 allow: [{{address: {HERE}, port: {ports}}}]
 """)
