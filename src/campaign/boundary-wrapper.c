@@ -3,16 +3,19 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "campaign/enclosure.h"
+#include "campaign/runc.h"
 
 struct keys {
         int program, network;
 };
 
+enum { PROGRAM_BWRAP, PROGRAM_RUNC };
 enum { NETWORK_HOST, NETWORK_NONE };
 
-static const char *const programs[] = {"bwrap", NULL};
+static const char *const programs[] = {"bwrap", "runc", NULL};
 static const char *const networks[] = {"host", "none", NULL};
 
 static const struct key keys[] = {
@@ -21,7 +24,8 @@ static const struct key keys[] = {
          .offset = offsetof(struct keys, program),
          .is_required = true,
          .choices = programs,
-         .help = "What runs the command: bubblewrap, with all namespaces of its own and the host's files to read."},
+         .help = "What runs the command, with namespaces of its own and the host's files to read: bubblewrap, or a "
+                 "container of runc, which needs root."},
         {.name = "network",
          .type = KEY_CHOICE,
          .offset = offsetof(struct keys, network),
@@ -42,6 +46,7 @@ const struct key_table boundary_wrapper_table = {
 struct wrapper {
         struct enclosure base;
         struct keys keys;
+        struct runc runc;
 };
 
 static struct wrapper *wrapper_of(struct boundary *b)
@@ -54,7 +59,7 @@ static int read_keys(const struct node *config, struct keys *ret, struct err *er
         return key_table_read(&boundary_wrapper_table, node_get(config, "boundary"), "boundary", ret, err);
 }
 
-static int wrap(struct enclosure *e, struct command_line *line, struct err *err)
+static int wrap_bwrap(struct enclosure *e, struct command_line *line, struct err *err)
 {
         static const char *const words[] = {
                 "bwrap",  "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev",
@@ -71,12 +76,18 @@ static int wrap(struct enclosure *e, struct command_line *line, struct err *err)
         return 0;
 }
 
+static int wrap_runc(struct enclosure *e, struct command_line *line, struct err *err)
+{
+        return runc_wrap(&wrapper_of(&e->base)->runc, line, err);
+}
+
 static void wrapper_down(struct boundary *b)
 {
         struct wrapper *w = wrapper_of(b);
 
         if (!w)
                 return;
+        runc_down(&w->runc);
         stage_down(&w->base.stage);
         key_table_done(&boundary_wrapper_table, &w->keys);
         free(w);
@@ -89,8 +100,13 @@ static int wrapper_up(const struct node *config, int inputs_dirfd, struct bounda
 
         if (!w)
                 return err_set_nomem(err);
-        w->base = (struct enclosure){.base.ops = &boundary_wrapper_ops, .stage = STAGE_INIT, .wrap = wrap};
+        w->base = (struct enclosure){.base.ops = &boundary_wrapper_ops, .stage = STAGE_INIT, .wrap = wrap_bwrap};
+        w->runc = (struct runc)RUNC_INIT;
         r = read_keys(config, &w->keys, err);
+        if (r >= 0 && w->keys.program == PROGRAM_RUNC) {
+                w->base.wrap = wrap_runc;
+                r = runc_up(&w->runc, err);
+        }
         if (r >= 0)
                 r = enclosure_stage(&w->base, err);
         if (r < 0) {
@@ -152,8 +168,20 @@ int boundary_wrapper_missing(const struct node *config, struct err *err)
 
         if (r >= 0)
                 r = command_find(programs[k.program], path, sizeof(path), err);
+        if (r >= 0 && k.program == PROGRAM_RUNC && geteuid() != 0)
+                r = err_set(err, ERR_UNSUPPORTED, EPERM, "containers of runc need root");
         key_table_done(&boundary_wrapper_table, &k);
         return r;
+}
+
+int boundary_wrapper_check(const struct node *boundary, struct err *err)
+{
+        const struct node *network = node_get(boundary, "network");
+
+        if (!network || boundary_wrapper_has_network(boundary) || !streq(node_scalar_at(boundary, "program"), "runc"))
+                return 0;
+        return err_set_at(err, ERR_USAGE, &network->position,
+                          "boundary.network: a container of runc shares the host's here; none is only for bwrap");
 }
 
 bool boundary_wrapper_has_network(const struct node *boundary)

@@ -9,6 +9,9 @@
 extern const struct key_table boundary_wrapper_table;
 extern const struct boundary_ops boundary_wrapper_ops;
 
+/* boundary_wrapper_check - as kinds.c wants it */
+int boundary_wrapper_check(const struct node *boundary, struct err *err);
+
 /* boundary_wrapper_missing - as kinds_missing() wants it: the program's name where it is not installed */
 int boundary_wrapper_missing(const struct node *config, struct err *err);
 

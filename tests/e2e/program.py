@@ -49,6 +49,14 @@ def without_asan(text):
     return re.sub(r"==\d+==WARNING: ASan is ignoring .*\nFalse positive .*\nFor details .*\n", "", text)
 
 
+def read_or_nothing(path):
+    """What a file of /proc says; nothing where its process is gone."""
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError:
+        return b""
+
+
 def host_state():
     """What must be the same before and after: namespaces, links, queues, BPF pins, control groups of its name, and processes
     named assay or of its children."""

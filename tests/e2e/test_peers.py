@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 import program
@@ -36,6 +37,22 @@ rounds: 6
 """
 
 
+CONTAINER = """
+assay: 1
+id: left
+title: A command in a container
+hypotheses: {none: {claim: No run fails., rules: [{of: [runc, start], metric: failed, at_most: 0}]}}
+base: {boundary: {kind: wrapper, program: runc}, workload: {kind: command, argv: [true], runs: 5, warmup: 0, timeout: 100s}}
+arms:
+  runc: {}
+  same-same: {control: same-same}
+points: {start: {}}
+control-rules:
+  same-same: {of: [same-same, start], versus: [runc, start], metric: wall.p50, ratio_within: [0.0001, 10000]}
+rounds: 6
+"""
+
+
 def samples(trial):
     text = subprocess.run(["zstd", "-dcq", str(trial / "samples.csv.zst")], text=True, capture_output=True, check=True)
     head, *rows = [line.split(",") for line in text.stdout.splitlines()]
@@ -47,7 +64,7 @@ class Peers(unittest.TestCase):
         program.need_root()
         built = pathlib.Path(program.ASSAY).resolve()
         program.need("a folder that everybody may enter", all(p.stat().st_mode & 1 for p in (built, *built.parents)))
-        for name in ("bwrap", "haproxy"):
+        for name in ("bwrap", "haproxy", "runc"):
             program.need(name, shutil.which(name) is not None)
         self.before = program.host_state()
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="assay-e2e-", dir="/dev/shm"))
@@ -82,7 +99,8 @@ class Peers(unittest.TestCase):
         self.assertEqual((archive / "data/inputs/policies/one-origin.yaml").read_bytes(), policy.read_bytes())
         verified = program.run("verify", archive)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
-        for cell in ("native-small", "watched-small", "walled-small", "relayed-small", "wrapper-small", "wrapper-secure"):
+        for cell in ("native-small", "watched-small", "walled-small", "relayed-small", "container-small", "wrapper-small",
+                     "wrapper-secure"):
             for path, trial in self.trials(archive, cell):
                 self.assertTrue(trial["valid"], trial["reason"])
                 counts = trial["counts"]
@@ -101,6 +119,10 @@ class Peers(unittest.TestCase):
             self.assertEqual(trial["notes"]["client"]["sha256"], hashlib.sha256(events).hexdigest())
             for row in samples(path)[1]:
                 self.assertGreaterEqual(int(row[1]), 2000000)  # the third event is due then
+        for _, trial in self.trials(archive, "container-small") + self.trials(archive, "container-start"):
+            self.assertEqual((trial["boundary"]["program"], trial["boundary"]["network"]), ("runc", "host"))
+            self.assertTrue(trial["proof"]["before"]["evidence"]["shares_network"])
+            self.assertEqual(trial["counts"]["failed"], 0)
         for path, trial in self.trials(archive, "apart-start") + self.trials(archive, "closed-start"):
             self.assertFalse(trial["proof"]["before"]["evidence"]["shares_network"])
             self.assertGreater(trial["notes"]["spawn_p50_ns"], 0)
@@ -123,7 +145,7 @@ class Peers(unittest.TestCase):
             self.assertEqual(len(stopped), tried)  # and not one of them is left out here
 
     def test_program_is_missing(self):
-        """A PATH with bwrap and without haproxy."""
+        """A PATH with bwrap, and without haproxy and runc."""
         folder = self.scratch / "bin"
         folder.mkdir()
         for name in ("bwrap", "true", "readlink"):
@@ -131,11 +153,46 @@ class Peers(unittest.TestCase):
         env = {"PATH": str(folder)}
         done = program.run("run", HTTP, "-o", self.scratch / "out", env=env)
         self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertIn("proxy/stream cannot run on this host: the program haproxy is not installed", done.stderr)
+        self.assertIn("container/small cannot run on this host: the program runc is not installed", done.stderr)
         self.assertFalse((self.scratch / "out").exists())
         code, plan = program.run_json("run", HTTP, "--dry-run", "--skip-missing", env=env)
         self.assertEqual(code, 0)
-        self.assertNotIn("proxy/stream", {trial["cell"] for trial in plan["trials"]})
+        cells = {trial["cell"] for trial in plan["trials"]}
+        self.assertIn("wrapper/small", cells)
+        self.assertFalse({"proxy/stream", "container/small", "container/start"} & cells)
+        (folder / "runc").symlink_to(shutil.which("runc"))
+        done = program.run("run", HTTP, "-o", self.scratch / "out", env=env)
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn("proxy/stream cannot run on this host: the program haproxy is not installed", done.stderr)
+
+    def test_container_that_is_left_behind(self):
+        """A kill leaves runc's group with the command in it, which the next campaign with a container ends and removes."""
+        def folders():
+            return {p.name for p in pathlib.Path("/run").glob("assay-runc-*")}
+
+        before = folders()
+        manifest = self.scratch / "left.yaml"
+        manifest.write_text(CONTAINER.replace("true", "sleep, 1000"))
+        run = subprocess.Popen([program.ASSAY, "run", manifest, "-o", self.scratch / "left"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+        self.addCleanup(run.wait)
+        self.addCleanup(run.kill)
+        left = []
+        deadline = time.monotonic() + 60
+        while not left and time.monotonic() < deadline:
+            left = [p for p in pathlib.Path("/proc").glob("[0-9]*/cmdline") if program.read_or_nothing(p) == b"sleep\x001000\0"]
+        self.assertTrue(left, "the container did not begin")
+        run.kill()
+        run.wait()
+        groups = set(program.host_state()["groups"]) - set(self.before["groups"])
+        self.assertTrue(groups)
+        self.assertTrue(folders() - before)
+        manifest.write_text(CONTAINER)
+        done = program.run("run", manifest, "-o", self.scratch)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(folders(), before)
+        self.assertFalse(groups & set(program.host_state()["groups"]))
+        self.assertEqual(program.read_or_nothing(left[0]), b"")
 
     def test_program_that_nobody_may_run(self):
         """A command in the sandbox is not root, and the client is this program."""
@@ -184,7 +241,9 @@ class Peers(unittest.TestCase):
         for change, message in [
             (("wrapper: {boundary: {kind: wrapper, program: bwrap}}",
               "wrapper: {boundary: {kind: wrapper, program: bwrap, network: none}}"), "this boundary has none"),
-            (("{kind: wrapper, program: bwrap}", "{kind: wrapper, program: bwarp}"), "is not bwrap"),
+            (("{kind: wrapper, program: bwrap}", "{kind: wrapper, program: bwarp}"), "is not one of bwrap, runc"),
+            (("{kind: wrapper, program: bwrap, network: none}", "{kind: wrapper, program: runc, network: none}"),
+             "none is only for bwrap"),
             (("{kind: wrapper, program: bwrap}", "{kind: wrapper}"), "program"),
             (("{kind: command, argv: [\"true\"], runs: 5, warmup: 1}", "{kind: monitor-decision}"),
              "does not run in the boundary wrapper"),
