@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
+#include "sandbox/askers.h"
 #include "sandbox/policy.h"
 #include "sys/loop.h"
 
@@ -118,6 +119,7 @@ static int judge(struct attempts *a, const struct seccomp_question *q)
         struct sockaddr_storage address;
         struct decision decision;
         struct target target;
+        struct asker who;
 
         if (a->sandbox->is_proving) /* that this answer can be got around is what is being tried */
                 return 0;
@@ -129,13 +131,14 @@ static int judge(struct attempts *a, const struct seccomp_question *q)
         if (!seccomp_question_stands(a->fd, q))
                 return EINTR;
         target_format(&target, text);
+        asker_read(q->pid, &who);
         if (a->sandbox->enforcer->strength == STRENGTH_UNENFORCED) {
-                sandbox_watched(a->sandbox, text, q->pid);
+                sandbox_watched(a->sandbox, text, &who);
                 return 0;
         }
         policy_decide(a->sandbox->policy, &target, &decision);
         decision_rule_format(&decision, rule);
-        sandbox_denied(a->sandbox, text, rule, q->pid);
+        sandbox_denied(a->sandbox, text, rule, &who);
         return EPERM;
 }
 

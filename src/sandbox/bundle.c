@@ -240,6 +240,14 @@ void bundle_observes(struct bundle *bundle, enum bundle_table table)
                 bundle->tables[table].is_observed = true;
 }
 
+void bundle_omits(struct bundle *bundle, enum bundle_table table, uint64_t n)
+{
+        uint64_t *omitted = bundle ? &bundle->tables[table].omitted : NULL;
+
+        if (bundle)
+                *omitted = *omitted + n < n ? UINT64_MAX : *omitted + n;
+}
+
 /* The entry of @key, which is made of @entry where there is none yet; @entry is taken. NULL where the table is full
  * (then
  * @times are counted as omitted) or memory ran out. */
@@ -256,7 +264,7 @@ static json_t *entry_of(struct bundle *bundle, enum bundle_table table, const st
                 return bundle->failed ? NULL : there;
         }
         if (json_object_size(t->entries) >= ENTRIES_MAX) {
-                t->omitted = t->omitted + times < times ? UINT64_MAX : t->omitted + times;
+                bundle_omits(bundle, table, times);
                 json_decref(entry);
                 return NULL;
         }

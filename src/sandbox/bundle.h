@@ -79,6 +79,9 @@ enum bundle_table {
 /* bundle_observes - from now on @table says that nothing happened where nothing is recorded */
 void bundle_observes(struct bundle *bundle, enum bundle_table table);
 
+/* bundle_omits - @n more happened that are not recorded one by one */
+void bundle_omits(struct bundle *bundle, enum bundle_table table, uint64_t n);
+
 /* One thing that the command tried. */
 struct bundle_attempt {
         const char *target; /* target_format(), or for what is no such destination "icmp 192.0.2.1", "name x.example" */

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/denial.h"
 
-#include <limits.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "sandbox/askers.h"
 #include "sandbox/bundle.h"
 
 #define PLACES         1024 /* one target pushes out another of the same place, which is then told again */
@@ -63,30 +61,25 @@ bool denials_admit(struct denials *denials, const char *target, int64_t now_ns)
         return true;
 }
 
-static void record(struct bundle *bundle, const char *target, const char *rule, bool is_allowed, pid_t pid)
+static void record(struct bundle *bundle, const char *target, const char *rule, bool is_allowed,
+                   const struct asker *who)
 {
-        struct bundle_attempt attempt = {.target = target, .rule = rule, .is_allowed = is_allowed, .pid = pid};
-        char link[32], executable[PATH_MAX];
-        ssize_t len = 0;
+        struct bundle_attempt attempt = {.target = target,
+                                         .rule = rule,
+                                         .is_allowed = is_allowed,
+                                         .pid = who ? who->pid : 0};
 
-        if (!bundle)
-                return;
-        snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-        if (pid > 0)
-                len = readlink(link, executable, sizeof(executable) - 1);
-        if (len > 0) {
-                executable[len] = '\0';
-                attempt.executable = executable;
-        }
+        if (who && who->executable[0])
+                attempt.executable = who->executable;
         bundle_attempt(bundle, &attempt, 1);
 }
 
-void sandbox_watched(struct sandbox *sandbox, const char *target, pid_t pid)
+void sandbox_watched(struct sandbox *sandbox, const char *target, const struct asker *who)
 {
-        record(sandbox->bundle, target, NULL, true, pid);
+        record(sandbox->bundle, target, NULL, true, who);
 }
 
-void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rule, pid_t pid)
+void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rule, const struct asker *who)
 {
         _cleanup_text_ struct text line = {0};
         /* of a terminal that is relayed: a line feed alone would not return to the first column */
@@ -94,7 +87,7 @@ void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rul
 
         if (sandbox->is_proving)
                 return;
-        record(sandbox->bundle, target, rule, false, pid);
+        record(sandbox->bundle, target, rule, false, who);
         if (!denials_admit(sandbox->denials, target, clock_now_ns(CLOCK_MONOTONIC)))
                 return;
         text_add_visible(&line, target, strlen(target));

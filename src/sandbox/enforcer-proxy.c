@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/text.h"
+#include "sandbox/askers.h"
 #include "sandbox/bundle.h"
 #include "sandbox/proxy-internal.h"
 #include "sandbox/rules.h"
@@ -57,29 +58,14 @@ enum policy_outcome proxy_decide(const struct proxy *proxy, const struct destina
                                 .port = to->port,
                                 .sni = sni,
                                 .http_host = http_host};
-        int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
-        const char *name = NULL;
 
-        if (ret_by_name)
-                *ret_by_name = false;
-        policy_decide(proxy->sandbox->policy, &target, ret);
-        if (is_control(proxy, to))
+        names_decide(proxy->names, proxy->sandbox->policy, &target, ret);
+        if (is_control(proxy, to)) {
                 ret->outcome = POLICY_ALLOWED;
-        if (ret->outcome == POLICY_ALLOWED || !names_pins(proxy->names))
-                return ret->outcome;
-        while ((name = pins_next(names_pins(proxy->names), &to->address, now_ns, name))) {
-                struct decision decision;
-
-                target.name = name;
-                policy_decide(proxy->sandbox->policy, &target, &decision);
-                if (decision.outcome == POLICY_DENIED)
-                        continue;
-                if (ret_by_name)
-                        *ret_by_name = true;
-                *ret = decision;
-                if (decision.outcome == POLICY_ALLOWED)
-                        break;
+                target.name = NULL;
         }
+        if (ret_by_name)
+                *ret_by_name = target.name != NULL;
         return ret->outcome;
 }
 
@@ -97,17 +83,25 @@ void proxy_tell(const struct proxy *proxy, const struct destination *to, const s
                 const char *why)
 {
         char text[TARGET_TEXT], rule[DECISION_TEXT];
+        struct target target = {.transport = to->transport, .address = to->address, .port = to->port};
         struct bundle_attempt attempt = {.target = text, .rule = why ? why : rule, .is_allowed = allowed};
+        const struct asker *who;
 
         if (is_control(proxy, to))
                 return;
         format_destination(proxy, to, text);
         if (!why)
                 decision_rule_format(decision, rule);
-        if (!allowed)
-                sandbox_denied(proxy->sandbox, text, attempt.rule, 0);
-        else
-                bundle_attempt(proxy->sandbox->bundle, &attempt, 1);
+        who = askers_find(proxy->sandbox->askers, &target);
+        if (!allowed) {
+                sandbox_denied(proxy->sandbox, text, attempt.rule, who);
+                return;
+        }
+        if (who) {
+                attempt.pid = who->pid;
+                attempt.executable = who->executable[0] ? who->executable : NULL;
+        }
+        bundle_attempt(proxy->sandbox->bundle, &attempt, 1);
 }
 
 int proxy_open_flow(struct proxy *proxy, const struct destination *to, struct quota_flow *flow)
@@ -224,6 +218,8 @@ static int proxy_inside(struct sandbox *sandbox, struct err *err)
         if (r == 0)
                 r = names_open(sandbox, &proxy->names, err);
         if (r == 0)
+                r = askers_open(sandbox, proxy->names, false, err);
+        if (r == 0)
                 r = add_rules(proxy, err);
         if (r == 0)
                 r = refusals_open(sandbox, RULES_LOG_GROUP, RULES_LOG_BYTES, &proxy->refusals, err);
@@ -270,6 +266,8 @@ static int proxy_up(struct sandbox *sandbox, struct err *err)
         if (r == 0)
                 r = refusals_watch(proxy->refusals, err);
         if (r == 0)
+                r = askers_watch(sandbox->askers, err);
+        if (r == 0)
                 r = proxy_tcp_serve(proxy, err);
         return r < 0 ? r : proxy_udp_serve(proxy, err);
 }
@@ -302,6 +300,9 @@ static int proxy_down(struct sandbox *sandbox, struct err *err)
                 refusals_drain(proxy->refusals);
         proxy_tcp_close(proxy);
         proxy_udp_close(proxy);
+        askers_end(sandbox->askers);
+        askers_free(sandbox->askers);
+        sandbox->askers = NULL;
         refusals_free(proxy->refusals);
         names_free(proxy->names);
         nft_free(proxy->nft);

@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/macro.h"
+#include "sandbox/askers.h"
+#include "sandbox/bundle.h"
 #include "sandbox/enforcer.h"
 #include "sandbox/names.h"
 #include "sandbox/outer.h"
@@ -228,6 +230,8 @@ static int wall_inside(struct sandbox *sandbox, struct err *err)
         rules_inner(&rules, &text);
         r = names_open(sandbox, &wall->names, err);
         if (r == 0)
+                r = askers_open(sandbox, wall->names, true, err);
+        if (r == 0)
                 r = nft_open(NULL, &wall->inner, err);
         if (r == 0)
                 r = run_rules(wall->inner, &text, err);
@@ -408,6 +412,9 @@ static int wall_up(struct sandbox *sandbox, struct err *err)
                 r = rules_open_ways(wall->inner, is_forwarding("ipv6/conf/all/forwarding"), err);
         if (r == 0)
                 r = names_serve(wall->names, err);
+        if (r == 0)
+                r = askers_watch(sandbox->askers, err);
+        bundle_observes(sandbox->bundle, BUNDLE_DENIED);
         return r < 0 ? r : refusals_watch(wall->refusals, err);
 }
 
@@ -450,6 +457,9 @@ static int wall_down(struct sandbox *sandbox, struct err *err)
         if (wall->refusals)
                 refusals_drain(wall->refusals);
         tell_stopped(wall);
+        askers_end(sandbox->askers);
+        askers_free(sandbox->askers);
+        sandbox->askers = NULL;
         wall_free(wall);
         sandbox->state = NULL;
         return 0;

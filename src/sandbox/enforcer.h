@@ -10,6 +10,8 @@
 #include "sys/ip.h"
 #include "sys/netns.h"
 
+struct asker;
+struct askers;
 struct bundle;
 struct denials;
 struct loop;
@@ -50,6 +52,7 @@ struct sandbox {
         bool is_raw;     /* the user's terminal is relayed */
         struct denials *denials;
         struct bundle *bundle; /* NULL: none is written */
+        struct askers *askers; /* NULL: nobody looks on, see askers.h; the enforcer's, set by inside() */
 
         /* Set by inside(): where the command's resolver is. Goes into its resolv.conf; empty: 127.0.0.1, where nobody
          * answers. */
@@ -116,9 +119,9 @@ int enforcer_choose(const char *name, const struct policy *policy, const struct 
  * @target: what was asked for: "tcp 192.0.2.1:443", "udp [2001:db8::1]:53", "name www.example.com"; outside bytes are
  *          made visible
  * @rule:   what decided, and where it stands: "default deny, policy.yaml:3"
- * @pid:    who asked, in the host's numbers; 0: not known
+ * @who:    that asked; NULL: not known
  */
-void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rule, pid_t pid);
+void sandbox_denied(struct sandbox *sandbox, const char *target, const char *rule, const struct asker *who);
 
 /* sandbox_watched - record what was asked for where nothing is refused; as sandbox_denied() */
-void sandbox_watched(struct sandbox *sandbox, const char *target, pid_t pid);
+void sandbox_watched(struct sandbox *sandbox, const char *target, const struct asker *who);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/macro.h"
 #include "sandbox/bundle.h"
@@ -128,7 +129,7 @@ static void note(void *userdata, const struct resolver_question *question)
         bundle_question(names->sandbox->bundle, question->name, type_text(question->type, type),
                         dns_rcode_name(question->rcode), addresses, n, question->target ? question->reason : NULL);
         if (question->target)
-                sandbox_denied(names->sandbox, question->target, question->reason ? question->reason : "policy", 0);
+                sandbox_denied(names->sandbox, question->target, question->reason ? question->reason : "policy", NULL);
 }
 
 /* The first question: from now on the resolver answers at the sockets. */
@@ -171,6 +172,30 @@ int names_serve(struct names *names, struct err *err)
                         r = loop_io_add(names->sandbox->loop, &names->sockets[i].io, names->sockets[i].fd, EPOLLIN,
                                         on_first);
         return r < 0 ? err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot wait for questions about names") : 0;
+}
+
+enum policy_outcome names_decide(const struct names *names, const struct policy *policy, struct target *target,
+                                 struct decision *ret)
+{
+        int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+        struct target named = *target;
+
+        named.name = target->name = NULL;
+        policy_decide(policy, target, ret);
+        if (ret->outcome == POLICY_ALLOWED || !names->pins)
+                return ret->outcome;
+        while ((named.name = pins_next(names->pins, &named.address, now_ns, named.name))) {
+                struct decision decision;
+
+                policy_decide(policy, &named, &decision);
+                if (decision.outcome == POLICY_DENIED)
+                        continue;
+                target->name = named.name;
+                *ret = decision;
+                if (decision.outcome == POLICY_ALLOWED)
+                        break;
+        }
+        return ret->outcome;
 }
 
 const struct pins *names_pins(const struct names *names)

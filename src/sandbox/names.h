@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "sandbox/enforcer.h"
 #include "sandbox/pins.h"
+#include "sandbox/policy.h"
 
 /* The names of a run: a resolver at 127.0.0.1 and ::1 of the command's network namespace, whose answers are pinned and
  * admitted by the enforcer before they leave. */
@@ -19,6 +20,13 @@ int names_serve(struct names *names, struct err *err);
 
 /* names_pins - which names an address was given for; borrowed, NULL before anything was asked */
 const struct pins *names_pins(const struct names *names);
+
+/* names_decide - whether @target may be reached, under any of the names that its address is pinned for, or none
+ * @target: gets the name that decided, good until pins are added or swept; NULL where it was none
+ * @ret:    of the outcome
+ */
+enum policy_outcome names_decide(const struct names *names, const struct policy *policy, struct target *target,
+                                 struct decision *ret);
 
 void names_free(struct names *names);
 

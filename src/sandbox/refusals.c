@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/macro.h"
+#include "sandbox/askers.h"
 #include "sandbox/policy.h"
 #include "sys/loop.h"
 #include "sys/nflog.h"
@@ -69,7 +70,7 @@ static void tell(struct refusals *refusals, const struct packet_flow *flow)
 
                 snprintf(text, sizeof(text), "protocol %u to %s", flow->protocol,
                          ip_prefix_format(&target.address, address));
-                sandbox_denied(refusals->sandbox, text, "only TCP and UDP are let through", 0);
+                sandbox_denied(refusals->sandbox, text, "only TCP and UDP are let through", NULL);
                 return;
         }
         target_format(&target, text);
@@ -78,7 +79,7 @@ static void tell(struct refusals *refusals, const struct packet_flow *flow)
                 snprintf(rule, sizeof(rule), "%s", other_reason(flow, &target));
         else
                 decision_rule_format(&decision, rule);
-        sandbox_denied(refusals->sandbox, text, rule, 0);
+        sandbox_denied(refusals->sandbox, text, rule, askers_find(refusals->sandbox->askers, &target));
 }
 
 void refusals_drain(struct refusals *refusals)

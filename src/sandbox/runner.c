@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/macro.h"
+#include "sandbox/askers.h"
 #include "sandbox/bundle.h"
 #include "sandbox/denial.h"
 #include "sandbox/filter.h"
@@ -114,6 +115,7 @@ static int cannot_start(struct run *run, int errnum)
 static int start_command(struct run *run)
 {
         run->sandbox.is_proving = false;
+        askers_begin(run->sandbox.askers);
         run->phase = RUN_RUNS;
         bundle_started(run->sandbox.bundle);
         return tell_init(run, MESSAGE_GO, 0);

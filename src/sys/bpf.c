@@ -57,7 +57,9 @@ int bpf_image_open(struct span object, const char *name, struct bpf_image **ret,
         image->object = bpf_object__open_mem(object.data, object.len, &options);
         if (!image->object)
                 return err_set_errno(err, ERR_BUG, errno, "the BPF object %s cannot be read", name);
-        bpf_object__for_each_program(program, image->object) bpf_program__set_type(program, BPF_PROG_TYPE_SCHED_CLS);
+        /* Those whose section says nothing that the library knows are for links. */
+        bpf_object__for_each_program(program, image->object) if (bpf_program__type(program) == BPF_PROG_TYPE_UNSPEC)
+                bpf_program__set_type(program, BPF_PROG_TYPE_SCHED_CLS);
         *ret = TAKE_PTR(image);
         return 0;
 }
@@ -206,7 +208,22 @@ int bpf_image_hold(struct bpf_image *image, const char *program, int index, enum
         return fd < 0 ? fd : check_tcx(bpf_link_create(fd, index, tcx_type(direction), NULL), program, index, err);
 }
 
-static int find_map(const struct bpf_image *image, const char *name, struct err *err)
+int bpf_image_hold_group(struct bpf_image *image, const char *program, int cgroup_fd, struct err *err)
+{
+        struct bpf_program *found = bpf_object__find_program_by_name(image->object, program);
+        int fd;
+
+        if (!found || bpf_program__fd(found) < 0)
+                return err_set(err, ERR_BUG, ENOENT, "the BPF object %s has no loaded program %s", image->name,
+                               program);
+        fd = bpf_link_create(bpf_program__fd(found), cgroup_fd, bpf_program__expected_attach_type(found), NULL);
+        if (fd < 0)
+                return err_set_errno(err, ERR_UNSUPPORTED, -fd, "cannot attach the BPF program %s to a control group",
+                                     program);
+        return fd;
+}
+
+int bpf_image_map(const struct bpf_image *image, const char *name, struct err *err)
 {
         struct bpf_map *map = bpf_object__find_map_by_name(image->object, name);
 
@@ -216,7 +233,7 @@ static int find_map(const struct bpf_image *image, const char *name, struct err 
 
 int bpf_image_put(struct bpf_image *image, const char *map, const void *key, const void *value, struct err *err)
 {
-        int fd = find_map(image, map, err);
+        int fd = bpf_image_map(image, map, err);
 
         if (fd < 0)
                 return fd;
@@ -227,7 +244,7 @@ int bpf_image_put(struct bpf_image *image, const char *map, const void *key, con
 
 int bpf_image_remove(struct bpf_image *image, const char *map, const void *key, struct err *err)
 {
-        int fd = find_map(image, map, err);
+        int fd = bpf_image_map(image, map, err);
 
         if (fd < 0)
                 return fd;

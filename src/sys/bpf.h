@@ -61,6 +61,16 @@ int bpf_image_attach_tcx(struct bpf_image *image, const char *program, int index
 int bpf_image_hold(struct bpf_image *image, const char *program, int index, enum bpf_direction direction,
                    struct err *err);
 
+/* bpf_image_hold_group - let a program see what processes of a control group do, as its section says; as
+ * bpf_image_hold(), it is attached as long as the descriptor is open
+ *
+ * Return: the descriptor; a negative errno, kind unsupported, where the kernel refuses.
+ */
+int bpf_image_hold_group(struct bpf_image *image, const char *program, int cgroup_fd, struct err *err);
+
+/* bpf_image_map - the descriptor of a map, borrowed. Return: -ENOENT, kind bug, where there is none of that name. */
+int bpf_image_map(const struct bpf_image *image, const char *name, struct err *err);
+
 /* bpf_image_sum_counters - read elements of a per-CPU array map of 64-bit counters, summed over CPUs
  * @map:     name of the map
  * @first:   first key

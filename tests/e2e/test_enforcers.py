@@ -136,6 +136,7 @@ class Enforcer(unittest.TestCase):
     """What holds for every one of them."""
     __test__ = False
     enforcer, user = None, None
+    sees_who = True
 
     @classmethod
     def setUpClass(cls):
@@ -226,6 +227,94 @@ class Enforcer(unittest.TestCase):
             flowed, = record["network"]["destinations"]
             self.assertEqual((flowed["target"], flowed["flows"]), (f"tcp {HERE}:{OPEN}", 1))
             self.assertGreater(flowed["received_bytes"], flowed["sent_bytes"])
+
+    def record(self, script, n_denials=0, **kwargs):
+        """What a script of Python printed, and the record of its run, which lasts until so many denials were told."""
+        folder = tempfile.mkdtemp(prefix="assay-record-")
+        self.addCleanup(shutil.rmtree, folder)
+        os.chmod(folder, 0o777)
+        args = self.args(PYTHON, "-c", "import os, socket, sys\n" + script + "\nsys.stdin.read()")
+        args[args.index("--"):args.index("--")] = ["--bundle", f"{folder}/record"]
+        process = subprocess.Popen(args, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   cwd="/", **kwargs)
+        for _ in range(n_denials):
+            while (line := process.stderr.readline()) and "assay: denied" not in line:
+                pass
+        out, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        return out, json.loads((pathlib.Path(folder) / "record" / "run-bundle.json").read_text())
+
+    ASKS = f"""
+def ask(family, kind, *where):
+    s = socket.socket(family, kind)
+    kept.append(s)
+    try:
+        s.connect(where) if kind == socket.SOCK_STREAM else s.sendto(b"x", where)
+    except OSError:
+        pass
+kept = []
+for kind in socket.SOCK_STREAM, socket.SOCK_DGRAM:
+    ask(socket.AF_INET, kind, "192.0.2.7", 81)
+    ask(socket.AF_INET6, kind, "::ffff:192.0.2.8", 82)
+    ask(socket.AF_INET6, kind, "2001:db8::7", 83)
+"""
+    ASKED = {f"{transport} {where}" for transport in ("tcp", "udp") for where in ("192.0.2.7:81", "192.0.2.8:82",
+                                                                                  "[2001:db8::7]:83")}
+
+    def test_the_record_has_who_was_denied(self):
+        """Numbers are those of who starts the sandbox, also in a PID namespace, as these tests are."""
+        out, record = self.record(self.ASKS + "print(os.getpid())", len(self.ASKED))
+        denied = record["network"]["denied"]
+        self.assertEqual({entry["target"] for entry in denied}, self.ASKED)
+        self.assertEqual({entry["executable"] for entry in denied}, {os.path.realpath(PYTHON) if self.sees_who else None})
+        self.assertEqual(len({entry["pid"] for entry in denied}), 1, denied)
+        if self.sees_who:
+            self.assertGreater(denied[0]["pid"], int(out.split()[-1]))  # which has few in its namespace
+        self.assertEqual({entry["count"] for entry in denied}, {1})
+
+    def test_the_record_has_what_flowed(self):
+        """Payload, however a connection is ended; and how often what was allowed was asked for."""
+        sizes = iter([(1, 1), (70000, 3000), (5, 300000), (1 << 20, 0), (10, 20)])
+        policy = self.write_policy("flows.yaml", f"private-addresses: allow\nallow: [{{address: {HERE}, port: 9998}}]\n")
+        plain, self.policy = self.policy, policy
+        self.addCleanup(setattr, self, "policy", plain)
+        with socket.create_server((HERE, 9998)) as listener:
+            def serve():
+                for sent, received in sizes:
+                    connection = listener.accept()[0]
+                    with connection:
+                        while sent > 0:
+                            sent -= len(connection.recv(65536))
+                        connection.sendall(bytes(received))
+                        connection.shutdown(socket.SHUT_WR)
+                        connection.recv(1)
+            threading.Thread(target=serve, daemon=True).start()
+            _, record = self.record(f"""
+def talk(sent, received, how):
+    s = socket.create_connection(("{HERE}", 9998), 20)
+    s.sendall(bytes(sent))
+    if how == "shuts":
+        s.shutdown(socket.SHUT_WR)
+    while received > 0 or how != "closes":
+        chunk = s.recv(65536)
+        if not chunk:
+            break
+        received -= len(chunk)
+    assert received == 0
+    s.close()
+talk(1, 1, "shuts")
+talk(70000, 3000, "waits")
+talk(5, 300000, "shuts")
+talk(1 << 20, 0, "waits")
+talk(10, 20, "closes")
+""")
+        self.assertEqual(record["network"]["destinations"],
+                         [{"target": f"tcp {HERE}:9998", "flows": 5, "sent_bytes": 1 + 70000 + 5 + (1 << 20) + 10,
+                           "received_bytes": 1 + 3000 + 300000 + 20}])
+        allowed = record["network"]["allowed"]
+        self.assertEqual([(entry["target"], entry["count"], entry["executable"]) for entry in allowed],
+                         [(f"tcp {HERE}:9998", 5, os.path.realpath(PYTHON) if self.sees_who else None)])
+        self.assertEqual(record["network"]["denied"], [])
 
     def test_errnos(self):
         done = self.python(f"""
@@ -391,6 +480,15 @@ class Wall(Enforcer):
             self.assertEqual(done.returncode, 125)
             self.assertIn(f"wall: {path}{place}", done.stderr)
 
+    def test_what_nobody_could_see_is_null(self):
+        """Without BPF nobody looks on where the command asks, and the record says so."""
+        _, record = self.record(self.ASKS, len(self.ASKED), preexec_fn=program.refuse_bpf)
+        network = record["network"]
+        self.assertEqual({entry["target"] for entry in network["denied"]}, self.ASKED)
+        self.assertEqual({(entry["executable"], entry["pid"]) for entry in network["denied"]}, {(None, None)})
+        self.assertEqual((network["allowed"], network["allowed_omitted"], network["destinations"]), (None, None, None))
+        self.assertIn("CAP_BPF", " ".join(record["enforcement"]["weaker"]))
+
     def test_without_rights(self):
         done = subprocess.run(["setpriv", "--reuid", "65533", "--regid", "65533", "--clear-groups", "sh", "-c",
                                f'umask 077; p=$(mktemp); echo "allow: [{{address: {HERE}, port: 1}}]" > $p; '
@@ -517,6 +615,7 @@ print(got == data)
 class OrdinaryProxy(Proxy):
     """As an ordinary user, in user namespaces of its own."""
     user = ORDINARY
+    sees_who = False
 
 
 if __name__ == "__main__":

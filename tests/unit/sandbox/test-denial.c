@@ -53,14 +53,14 @@ static void outside_bytes_do_not_reach_the_terminal(void **state)
         struct sandbox sandbox = {.denials = new_denials()};
 
         log_set_sink(keep, LOG_INFO, NULL);
-        sandbox_denied(&sandbox, "name \033]0;x\007.example", "default deny, policy.yaml:3", 0);
+        sandbox_denied(&sandbox, "name \033]0;x\007.example", "default deny, policy.yaml:3", NULL);
         assert_string_equal(told, "assay: denied name \\x1b]0;x\\x07.example (rule: default deny, policy.yaml:3)");
         sandbox.is_raw = true;
-        sandbox_denied(&sandbox, "udp 192.0.2.1:53", "deny-all", 0);
+        sandbox_denied(&sandbox, "udp 192.0.2.1:53", "deny-all", NULL);
         assert_string_equal(told, "\rassay: denied udp 192.0.2.1:53 (rule: deny-all)\r");
         sandbox.is_proving = true;
         told[0] = '\0';
-        sandbox_denied(&sandbox, "udp 192.0.2.1:54", "deny-all", 0);
+        sandbox_denied(&sandbox, "udp 192.0.2.1:54", "deny-all", NULL);
         assert_string_equal(told, "");
         log_set_sink(NULL, LOG_ERROR, NULL);
         denials_free(sandbox.denials);
