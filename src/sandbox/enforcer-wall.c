@@ -402,6 +402,8 @@ static int wall_up(struct sandbox *sandbox, struct err *err)
                 return r;
         describe(sandbox, wall, &rules);
         r = outer_new(wall->host, wall->index, &rules, sandbox->policy, &wall->outer, err);
+        if (r == 0 && outer_weaker(wall->outer))
+                bundle_weaker(sandbox->bundle, outer_weaker(wall->outer));
         if (r == 0 && wall->masquerades)
                 r = add_forwarding(wall, &rules, err);
         if (r == 0)

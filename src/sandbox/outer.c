@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "base/log.h"
 #include "base/macro.h"
 
 #define PORTS_MAX 64 /* of one range, each of them an entry */
@@ -15,6 +14,7 @@ struct outer {
         struct gate *gate; /* NULL: nftables */
         struct nft *nft;
         char table[TABLE_MAX]; /* of nftables */
+        char weaker[384];      /* why it is those although BPF would do; empty: it would not */
 };
 
 static const int protocols[] = {[TRANSPORT_TCP] = IPPROTO_TCP, [TRANSPORT_UDP] = IPPROTO_UDP};
@@ -94,7 +94,8 @@ static int try_gate(struct outer *outer, struct netlink *nl, int index, const st
                 return err_set(err, ERR_BUG, EINVAL, "the link has no addresses");
         r = gate_attach(nl, index, own, &outer->gate, &why);
         if (r < 0 && why.kind == ERR_UNSUPPORTED) {
-                log_debug("the outer check is nftables': %s", why.text);
+                snprintf(outer->weaker, sizeof(outer->weaker),
+                         "the second check of the wall is nftables', as the first: %s", why.text);
                 return 0;
         }
         if (r < 0) {
@@ -126,6 +127,11 @@ int outer_new(struct netlink *nl, int index, const struct rules *rules, const st
                 return r;
         *ret = TAKE_PTR(outer);
         return 0;
+}
+
+const char *outer_weaker(const struct outer *outer)
+{
+        return outer->weaker[0] ? outer->weaker : NULL;
 }
 
 void outer_free(struct outer *outer)

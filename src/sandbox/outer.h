@@ -22,6 +22,9 @@ void outer_free(struct outer *outer);
 DEFINE_CLEANUP(struct outer *, outer_free)
 #define _cleanup_outer_ _cleanup_(outer_free_cleanup)
 
+/* outer_weaker - a sentence where it is nftables although BPF could hold the policy; else NULL */
+const char *outer_weaker(const struct outer *outer);
+
 /* outer_admit, outer_expose - as rules_admit() and rules_expose() */
 int outer_admit(struct outer *outer, const struct policy *policy, const struct pin *pins, size_t n, struct err *err);
 int outer_expose(struct outer *outer, const struct ip_prefix *address, uint16_t port, bool is_open, struct err *err);

@@ -17,6 +17,7 @@
 #include "sandbox/filter.h"
 #include "sandbox/proof-cache.h"
 #include "sandbox/runner-internal.h"
+#include "sys/landlock.h"
 
 /* Handed on to the command: those of a terminal to its whole group, as a terminal does it. */
 static const int group_signals[] = {SIGINT, SIGQUIT, SIGHUP, SIGCONT};
@@ -293,6 +294,10 @@ static void plan_record(const struct run *run)
                 bundle_observes(run->sandbox.bundle, BUNDLE_DENIED);
         if (!is_enforced)
                 bundle_observes(run->sandbox.bundle, BUNDLE_ALLOWED);
+        if (run->sandbox.bundle && landlock_version() < LANDLOCK_SCOPES_VERSION)
+                bundle_weaker(run->sandbox.bundle,
+                              "this kernel has no Landlock, or none that keeps signals and abstract "
+                              "sockets inside: namespaces and the filter alone do that");
 }
 
 static void run_done(struct run *run)

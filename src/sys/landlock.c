@@ -78,7 +78,7 @@ int landlock_restrict(const struct landlock_path *paths, size_t n, struct err *e
         int version = landlock_version(), r = 0;
         struct ruleset attr = {
                 .fs = n > 0 ? known_rights(version) : 0,
-                .scoped = version >= 6 ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0,
+                .scoped = version >= LANDLOCK_SCOPES_VERSION ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0,
         };
         _cleanup_close_ int fd = -1;
 

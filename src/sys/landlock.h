@@ -13,6 +13,8 @@ struct landlock_path {
         bool writes; /* else it can be read and executed */
 };
 
+#define LANDLOCK_SCOPES_VERSION 6 /* from which on signals and abstract sockets can be kept inside (Linux 6.12) */
+
 /* landlock_version - what this kernel can do; 0 where it has no Landlock */
 int landlock_version(void);
 

@@ -98,9 +98,8 @@ def small_stack():
     return [] if is_sanitized() else ["prlimit", "--stack=65536:65536"]
 
 
-def refuse_bpf():
-    """For preexec_fn: a seccomp filter as containers have it, with which bpf(2) fails with EPERM."""
-    number = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+def refuse(number):
+    """For preexec_fn: a seccomp filter as containers have it, with which a system call fails with EPERM."""
     code = [(0x20, 0, 0, 0),  # the number of the system call
             (0x15, 0, 1, number),
             (0x06, 0, 0, 0x00050000 | errno.EPERM),
@@ -110,6 +109,14 @@ def refuse_bpf():
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     if prctl(38, 1, 0, 0, 0) != 0 or prctl(22, 2, ctypes.c_void_p(ctypes.addressof(program)), 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "no seccomp filter")
+
+
+def refuse_bpf():
+    refuse({"x86_64": 321, "aarch64": 280}[os.uname().machine])
+
+
+def refuse_landlock():
+    refuse(444)  # landlock_create_ruleset(), everywhere
 
 
 def isolate():

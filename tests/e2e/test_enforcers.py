@@ -489,6 +489,20 @@ class Wall(Enforcer):
         self.assertEqual((network["allowed"], network["allowed_omitted"], network["destinations"]), (None, None, None))
         self.assertIn("CAP_BPF", " ".join(record["enforcement"]["weaker"]))
 
+    def test_without_bpf(self):
+        """The second check is then nftables', too, and the record says so."""
+        policy = self.write_policy("few.yaml", f"private-addresses: allow\nallow: [{{address: {HERE}, port: {OPEN}}}]\n")
+        for refuse, weaker in (None, 0), (program.refuse_bpf, 1):
+            with tempfile.TemporaryDirectory(prefix="assay-record-") as folder:
+                args = self.args("sh", "-c", f"curl -sS http://{HERE}:{OPEN}/; curl -sS http://{HERE}:{CLOSED}/",
+                                 policy=policy)
+                args[args.index("--"):args.index("--")] = ["--prove", "always", "--bundle", f"{folder}/record"]
+                done = subprocess.run(args, text=True, capture_output=True, timeout=60, check=False, cwd="/", preexec_fn=refuse)
+                enforcement = json.loads((pathlib.Path(folder) / "record" / "run-bundle.json").read_text())["enforcement"]
+            self.assertEqual((done.returncode, done.stdout), (7, "ok"), done.stderr)
+            self.assertEqual(len([text for text in enforcement["weaker"] if "second check of the wall" in text]), weaker)
+            self.assertIs(enforcement["network_non_bypassable"], True)
+
     def test_without_rights(self):
         done = subprocess.run(["setpriv", "--reuid", "65533", "--regid", "65533", "--clear-groups", "sh", "-c",
                                f'umask 077; p=$(mktemp); echo "allow: [{{address: {HERE}, port: 1}}]" > $p; '

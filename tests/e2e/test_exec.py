@@ -106,6 +106,32 @@ class Command(Sandbox):
             self.assertIn(message, done.stderr)
             self.assertEqual(done.stdout, "")
 
+    def test_auto_takes_what_can(self):
+        policy = self.folder / "allow.yaml"
+        policy.write_text("allow:\n  - {host: www.example.org, port: 443, sni: www.example.org}\n")
+        policy.chmod(0o644)
+        for options, enforcer in ([], "deny-all"), (["--policy", policy], "proxy"):
+            bundle = self.folder / f"auto-{enforcer}"
+            done = self.exec("--bundle", bundle, *options, "--", "true")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads((bundle / "run-bundle.json").read_text())["enforcement"]["enforcer"], enforcer)
+            shutil.rmtree(bundle)
+
+    def test_no_enforcer_on_a_host_without_user_namespaces(self):
+        if self.user is None:
+            self.skipTest("for an ordinary user")
+        policy = self.folder / "allow.yaml"
+        policy.write_text("allow:\n  - {address: 192.0.2.1, port: 80}\n")
+        os.chown(policy, self.user, self.user)  # who is root there
+        for enforcer in "auto", "proxy", "deny-all":
+            options = ["--policy", policy] if enforcer != "deny-all" else []
+            done = subprocess.run([*prefix(self.user), "unshare", "--user", "--map-root-user", "sh", "-c",
+                                   'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"', "sh", self.assay, "exec",
+                                   "--enforce", enforcer, *options, "--", "echo", "it runs"], text=True, capture_output=True,
+                                  timeout=60, cwd=self.folder, check=False)
+            self.assertEqual((done.returncode, done.stdout), (OWN_ERROR, ""), enforcer)
+            self.assertIn("this host does not allow user namespaces", done.stderr)
+
     def test_no_enforcer_for_a_policy_is_an_error_with_its_rule(self):
         policy = self.folder / "allow.yaml"
         policy.write_text("default: deny\nallow:\n  - {address: 192.0.2.1, port: 80}\n")
@@ -505,9 +531,9 @@ attempt('multicast6', lambda: datagram(socket.AF_INET6, ('ff02::1%lo', PORT)))
 class Proof(Sandbox):
     """What the command is told to be is tried before it runs, and recorded."""
 
-    def bundle(self, name, *args):
+    def bundle(self, name, *args, **kwargs):
         folder = self.folder / name
-        done = self.exec("--bundle", folder, *args)
+        done = self.exec("--bundle", folder, *args, **kwargs)
         file = folder / "run-bundle.json"
         self.assertEqual(file.stat().st_mode & 0o777, 0o600)
         return done, json.loads(file.read_text())
@@ -544,6 +570,61 @@ class Proof(Sandbox):
         _, other = self.bundle("bundle2", "--nested", "--", "true")  # another filter, another proof
         names = {proof["attempt"] for proof in other["enforcement"]["proofs"]}
         self.assertNotIn("unshare-user", names)
+
+    def test_a_proof_is_of_one_program_and_one_policy(self):
+        if os.geteuid() != 0 or self.user is not None:
+            self.skipTest("needs a folder in /run that belongs to the user")
+
+        def is_cached(name, *args, **kwargs):
+            proofs = self.bundle(name, *args, "--", "true", **kwargs)[1]["enforcement"]["proofs"]
+            self.assertGreater(len(proofs), 60)
+            self.assertEqual(len({proof["cached"] for proof in proofs}), 1)
+            return proofs[0]["cached"]
+        policy = self.folder / "other.yaml"
+        policy.write_text(f"default: deny\n# {os.urandom(8).hex()}\n")  # of which there is no proof yet
+        policy.chmod(0o644)
+        self.assertFalse(is_cached("bundle1", "--policy", policy))
+        self.assertTrue(is_cached("bundle2", "--policy", policy))
+        self.assay.rename(self.folder / "was")
+        try:
+            shutil.copy(self.folder / "was", self.assay)  # the same bytes, but who can tell
+            self.assertFalse(is_cached("bundle3", "--policy", policy))
+        finally:
+            (self.folder / "was").replace(self.assay)
+
+    def test_without_a_folder_for_proofs_every_start_proves(self):
+        """Others may write where XDG_RUNTIME_DIR leads: what stands there is no proof."""
+        if os.geteuid() != 0 or self.user is not None:
+            self.skipTest("needs root")
+        with tempfile.TemporaryDirectory(dir="/run") as folder:
+            (pathlib.Path(folder) / "assay").mkdir()
+            (pathlib.Path(folder) / "assay").chmod(0o777)
+            for i in range(2):
+                _, bundle = self.bundle(f"bundle{i}", "--", "true", env={**os.environ, "XDG_RUNTIME_DIR": folder})
+                self.assertFalse(any(proof["cached"] for proof in bundle["enforcement"]["proofs"]))
+            self.assertEqual(list((pathlib.Path(folder) / "assay").iterdir()), [])
+
+    def test_what_this_kernel_lacks_is_in_the_record(self):
+        _, bundle = self.bundle("bundle1", "--", "true", preexec_fn=program.refuse_landlock)
+        self.assertIn("no Landlock", bundle["enforcement"]["weaker"][0])
+        done = self.exec("--write", self.folder, "--", "true", preexec_fn=program.refuse_landlock)
+        self.assertEqual(done.returncode, OWN_ERROR)
+        self.assertIn("needs a kernel with Landlock", done.stderr)
+
+    def test_policies_narrow_each_other(self):
+        for name, text in ("one", "allow: [{address: 192.0.2.1, port: 80}]\n"), ("two", "allow: [{address: 192.0.2.2, port: 80}]\n"):
+            (self.folder / f"{name}.yaml").write_text(text)
+            (self.folder / f"{name}.yaml").chmod(0o644)
+        done, bundle = self.bundle("bundle", "--policy", self.folder / "one.yaml", "--policy", self.folder / "two.yaml",
+                                   "--enforce", "proxy", "--", PYTHON, "-c",
+                                   "import socket\n"
+                                   "for address in ('192.0.2.1', '192.0.2.2'):\n"
+                                   "    try: socket.create_connection((address, 80), 20)\n"
+                                   "    except ConnectionRefusedError: print('refused')\n")
+        self.assertEqual(done.stdout, "refused\nrefused\n", done.stderr)
+        self.assertEqual({entry["target"]: entry["rule"].rsplit("/")[-1] for entry in bundle["network"]["denied"]},
+                         {"tcp 192.0.2.1:80": "two.yaml", "tcp 192.0.2.2:80": "one.yaml"})
+        self.assertEqual(len(bundle["policy"]["layers"]), 2)
 
     def test_attempts_are_recorded(self):
         _, bundle = self.bundle("bundle", "--", PYTHON, "-c",

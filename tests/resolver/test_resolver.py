@@ -457,6 +457,16 @@ class ResolverTest(unittest.TestCase):
         self.assertEqual(len(admitted), len(addresses))
         self.assertEqual(self.ask("www.example.org", edns=4096)[0].addresses(), addresses)
         self.assertEqual(self.receive(self.stream(self.framed(query("www.example.org")))).addresses(), addresses)
+        names = ["www.example.org", *(f"{letter * 60}.wild.example" for letter in "abcd")]  # more than 1232 octets
+        self.upstream.answers[("www.example.org", A)] = (
+            lambda q: response(q, flags=0x8380),
+            lambda q: response(q, [alias(x, y) for x, y in zip(names, names[1:])] + [a(names[-1], x) for x in addresses]))
+        for offered in 513, 1232, 65535:
+            answer = self.ask("www.example.org", edns=offered)[0]
+            self.assertEqual((answer.truncated, len(answer.bytes) <= min(offered, 1232)), (True, True))
+        answer = self.receive(self.stream(self.framed(query("www.example.org"))))
+        self.assertEqual(answer.addresses()[4:], addresses)
+        self.assertGreater(len(answer.bytes), 1232)
 
     def test_many_questions(self):
         """Only so many are asked upstream at once; and one more is answered at once, if not as wished."""

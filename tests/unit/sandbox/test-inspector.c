@@ -139,6 +139,30 @@ static void a_first_line_that_is_too_long(void **state)
         assert_int_equal(asked.n, 0);
 }
 
+/* One that never ends is given up, long before a mebibyte of it is held. */
+static void a_head_that_is_too_long(void **state)
+{
+        static const char start[] = "GET / HTTP/1.1\r\nHost: good.example\r\n", field[] = "X: a\r\n";
+        static char text[1 << 20];
+        struct asked asked = {0};
+        struct inspector in = {.is_allowed = is_allowed, .userdata = &asked};
+        size_t len = sizeof(start) - 1, through = 0, given = 0;
+        const char *why = NULL;
+        int r = 0;
+
+        memcpy(text, start, len);
+        for (; len + sizeof(field) + 1 < sizeof(text); len += sizeof(field) - 1)
+                memcpy(text + len, field, sizeof(field) - 1);
+        memcpy(text + len, "\r\n", 2);
+        for (; r == 0 && given < sizeof(text); given += 1024)
+                r = inspector_read(&in, span_of(text, given), false, &through, &why);
+        assert_int_equal(r, -EPERM);
+        assert_int_equal(through, 0);
+        assert_true(given <= 64 * 1024);
+        assert_non_null(why);
+        assert_int_equal(asked.n, 0);
+}
+
 /* Their octets go on as soon as they cannot be a request: whoever sends them waits for an answer. */
 static void protocols_without_lines(void **state)
 {
@@ -177,8 +201,9 @@ static void an_upgrade_is_refused_where_hosts_have_to_be_seen(void **state)
         assert_int_equal(through(upgrade, strlen(upgrade), false, &asked), strlen(upgrade));
 }
 
-/* A ClientHello of TLS 1.2 with one cipher suite and a server name, by RFC 5246 7.4.1.2 and RFC 6066 3. */
-static size_t put_hello(uint8_t *buf, const char *name)
+/* A ClientHello of TLS 1.2 with one cipher suite and one extension, by RFC 5246 7.4.1.2 and RFC 6066 3: of type 0 its
+ * content is a server name. */
+static size_t put_hello_with(uint8_t *buf, uint16_t type, const char *name)
 {
         size_t name_len = strlen(name), list = name_len + 3, extension = list + 2, extensions = extension + 4;
         size_t body = 2 + 32 + 1 + 4 + 2 + 2 + extensions, n = 0;
@@ -200,12 +225,34 @@ static size_t put_hello(uint8_t *buf, const char *name)
         buf[n++] = 1;
         buf[n++] = 0;
         put_be16(buf + n, (uint16_t)extensions);
-        put_be16(buf + n + 2, 0);
+        put_be16(buf + n + 2, type);
         put_be16(buf + n + 4, (uint16_t)extension);
         put_be16(buf + n + 6, (uint16_t)list);
         put_be16(buf + n + 9, (uint16_t)name_len);
         memcpy(buf + n + 11, name, name_len);
         return n + 11 + name_len;
+}
+
+static size_t put_hello(uint8_t *buf, const char *name)
+{
+        return put_hello_with(buf, 0, name);
+}
+
+/* It asks for nobody by name: what a rule for a server name does not allow. */
+static void no_server_name(void **state)
+{
+        const uint16_t others[] = {0xff01 /* RFC 5746 */, 0xfe0d /* RFC 9849, without a name outside */};
+
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+                struct asked asked;
+                uint8_t buf[256];
+                size_t len = put_hello_with(buf, others[i], "good.example");
+
+                assert_int_equal(through((char *)buf, len, true, &asked), -EPERM);
+                assert_int_equal(asked.n, 1);
+                assert_string_equal(asked.sni, "");
+                assert_string_equal(asked.host, "-");
+        }
 }
 
 static void server_names(void **state)
@@ -240,9 +287,11 @@ int main(void)
                 cmocka_unit_test(requests),
                 cmocka_unit_test(requests_to_lenient_servers),
                 cmocka_unit_test(a_first_line_that_is_too_long),
+                cmocka_unit_test(a_head_that_is_too_long),
                 cmocka_unit_test(protocols_without_lines),
                 cmocka_unit_test(an_upgrade_is_refused_where_hosts_have_to_be_seen),
                 cmocka_unit_test(server_names),
+                cmocka_unit_test(no_server_name),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
