@@ -36,6 +36,7 @@ struct wall {
         struct policy_range *ranges;
         size_t n_ranges;
         bool masquerades;
+        bool hands_over_v4, hands_over_v6;                      /* see rules.h */
         char link[IFNAMSIZ];                                    /* on the host; empty: there is none */
         char own_v4[INET_ADDRSTRLEN], own_v6[INET6_ADDRSTRLEN]; /* of the end in N; set with the link */
         struct netlink *host;
@@ -164,14 +165,18 @@ static int leads_beyond(const struct policy *policy, const struct policy_range *
         return beyond;
 }
 
-static bool is_forwarding(const char *name)
+/* Whether a setting of this host is there, and, where @value is not NULL, is that. */
+static bool is_set(const char *name, const char *value)
 {
         _cleanup_netns_ struct netns self = NETNS_INIT;
-        char value[8];
+        char there[8];
 
-        return netns_open_self(&self, NULL) == 0 && netns_sysctl_read(&self, name, value, sizeof(value), NULL) == 0 &&
-               streq(value, "1");
+        return netns_open_self(&self, NULL) == 0 && netns_sysctl_read(&self, name, there, sizeof(there), NULL) == 0 &&
+               (!value || streq(there, value));
 }
+
+#define FORWARDS_V4 "ipv4/ip_forward"
+#define FORWARDS_V6 "ipv6/conf/all/forwarding"
 
 static int wall_able(const struct policy *policy, struct err *err)
 {
@@ -189,9 +194,9 @@ static int wall_able(const struct policy *policy, struct err *err)
         r = leads_beyond(policy, ranges, n, err);
         if (r < 0)
                 return r;
-        if (r > 0 && !is_forwarding("ipv4/ip_forward"))
+        if (r > 0 && !is_set(FORWARDS_V4, "1") && !rules_can_hand_over(AF_INET))
                 return cannot(err, "what the policy allows lies beyond this host, which does not forward: set "
-                                   "net.ipv4.ip_forward to 1");
+                                   "net.ipv4.ip_forward to 1, or have nftables' dup (nft_dup_ipv4)");
         return 1;
 }
 
@@ -208,6 +213,8 @@ static void describe(const struct sandbox *sandbox, const struct wall *wall, str
                 .link = wall->link,
                 .own_v4 = wall->own_v4,
                 .own_v6 = wall->own_v6,
+                .hands_over_v4 = wall->hands_over_v4,
+                .hands_over_v6 = wall->hands_over_v6,
         };
 }
 
@@ -358,8 +365,8 @@ static int raise_link(struct sandbox *sandbox, struct wall *wall, unsigned numbe
         return add_addresses(nl, index, number, &has_v6, err);
 }
 
-/* What enters by the link may go on to other links, and for IPv6 the host stays what it was. */
-static int let_forward(const struct wall *wall, struct err *err)
+/* @setting: of the link on the host */
+static int set_own(const struct wall *wall, const char *family, const char *setting, const char *value, struct err *err)
 {
         _cleanup_netns_ struct netns self = NETNS_INIT;
         char name[64];
@@ -368,8 +375,22 @@ static int let_forward(const struct wall *wall, struct err *err)
         r = netns_open_self(&self, err);
         if (r < 0)
                 return r;
-        snprintf(name, sizeof(name), "ipv4/conf/%s/forwarding", wall->link);
-        return netns_sysctl_write(&self, name, wall->masquerades ? "1" : "0", err);
+        snprintf(name, sizeof(name), "%s/conf/%s/%s", family, wall->link, setting);
+        return netns_sysctl_write(&self, name, value, err);
+}
+
+/* What enters by the link may go on to other links: a setting of that link alone. IPv6 has one from Linux 6.17 on, and
+ * before that only one of the whole host, which is left as it is. */
+static int let_forward(struct wall *wall, struct err *err)
+{
+        int r = set_own(wall, "ipv4", "forwarding", wall->masquerades ? "1" : "0", err);
+
+        if (r < 0 || !wall->masquerades)
+                return r;
+        wall->hands_over_v4 = !is_set(FORWARDS_V4, "1");
+        wall->hands_over_v6 = !is_set(FORWARDS_V6, "1") && is_set("ipv6/conf/all/force_forwarding", NULL) &&
+                              rules_can_hand_over(AF_INET6);
+        return wall->hands_over_v6 ? set_own(wall, "ipv6", "force_forwarding", "1", err) : 0;
 }
 
 static int add_forwarding(struct wall *wall, const struct rules *rules, struct err *err)
@@ -380,6 +401,27 @@ static int add_forwarding(struct wall *wall, const struct rules *rules, struct e
         rules_forward(rules, &text);
         r = nft_open(NULL, &wall->forward, err);
         return r < 0 ? r : run_rules(wall->forward, &text, err);
+}
+
+/* Whether the policy may lead somewhere over IPv6. */
+static bool wants_v6(const struct sandbox *sandbox, const struct wall *wall)
+{
+        bool wants = rules_has_names(sandbox->policy);
+
+        for (size_t i = 0; i < wall->n_ranges && !wants; i++)
+                wants = wall->ranges[i].family == AF_INET6;
+        return wants;
+}
+
+static int open_ways(const struct sandbox *sandbox, const struct wall *wall, struct err *err)
+{
+        int r = rules_open_ways(wall->inner, wall->hands_over_v6 || is_set(FORWARDS_V6, "1"), err);
+
+        if (r > 0 && wall->masquerades && wants_v6(sandbox, wall))
+                log_warning(
+                        "no IPv6 beyond this host: it does not forward (net.ipv6.conf.all.forwarding is not 1), and "
+                        "its kernel cannot for one link alone (Linux 6.17 can, with nftables' dup)");
+        return MIN(r, 0);
 }
 
 static int wall_up(struct sandbox *sandbox, struct err *err)
@@ -411,7 +453,7 @@ static int wall_up(struct sandbox *sandbox, struct err *err)
         if (r == 0)
                 sandbox->control = host_end(number);
         if (r == 0)
-                r = rules_open_ways(wall->inner, is_forwarding("ipv6/conf/all/forwarding"), err);
+                r = open_ways(sandbox, wall, err);
         if (r == 0)
                 r = names_serve(wall->names, err);
         if (r == 0)

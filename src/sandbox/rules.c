@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/macro.h"
@@ -311,6 +312,18 @@ static void add_outer_chain(const struct rules *rules, const char *name, const c
         text_addf(out, "counter name %s\n}\n", far_end == 'd' ? "stopped" : "strangers");
 }
 
+/* What enters by other links is not forwarded unless the whole host forwards: so an answer to the command is handed to
+ * its link before that is asked. The copy is sent as if by this host, and goes through its output hooks. */
+static void add_handing_over(const struct rules *rules, size_t family, const char *own, struct text *out)
+{
+        text_addf(
+                out,
+                "table %s %s {\nflags owner\n"
+                "chain back { type filter hook prerouting priority dstnat + 10;\n"
+                "iifname != \"%s\" %s daddr %s ct state { established, related } dup to %s device \"%s\" drop\n}\n}\n",
+                families[family], rules->link, rules->link, families[family], own, own, rules->link);
+}
+
 /* Where the way leads beyond the host: its own address for the command's, and segments that fit the path. Nothing of
  * other links is touched, and what stays on the host is not tracked. */
 void rules_forward(const struct rules *rules, struct text *out)
@@ -325,11 +338,30 @@ void rules_forward(const struct rules *rules, struct text *out)
                   link, link, link);
         text_addf(out,
                   "chain leaving { type nat hook postrouting priority srcnat;\niifname \"%s\" masquerade\n}\n"
-                  "chain segments { type filter hook forward priority mangle;\n"
+                  "chain segments { type filter hook postrouting priority mangle;\n"
                   "iifname \"%s\" tcp flags syn tcp option maxseg size set rt mtu\n"
-                  "oifname \"%s\" tcp flags syn tcp option maxseg size set rt mtu\n"
+                  "oifname \"%s\" tcp flags syn tcp option maxseg size set rt mtu\n}\n"
+                  "chain strangers { type filter hook forward priority mangle;\n"
                   "oifname \"%s\" ct state new drop\n}\n}\n",
                   link, link, link, link);
+        if (rules->hands_over_v4)
+                add_handing_over(rules, 0, rules->own_v4, out);
+        if (rules->hands_over_v6)
+                add_handing_over(rules, 1, rules->own_v6, out);
+}
+
+/* Asked by a table that nothing leads to, and which goes with its connection. */
+bool rules_can_hand_over(int family)
+{
+        static const char *const examples[] = {"198.19.0.2", "fd5a:a57a::2"};
+        _cleanup_nft_ struct nft *nft = NULL;
+        size_t i = family_index(family);
+        char commands[160];
+
+        snprintf(commands, sizeof(commands),
+                 "table %s assay-probe-%ld { flags owner; chain back { dup to %s device \"lo\" drop; }; }", families[i],
+                 (long)getpid(), examples[i]);
+        return nft_open(NULL, &nft, NULL) == 0 && nft_run(nft, commands, NULL) == 0;
 }
 
 void rules_outer(const struct rules *rules, struct text *out)
@@ -376,6 +408,7 @@ int rules_open_ways(struct nft *nft, bool forwards_v6, struct err *err)
         _cleanup_text_ struct text text = {0};
         struct ifaddrs *own = NULL;
         size_t n_v4, n_v6;
+        int r;
 
         if (getifaddrs(&own) < 0)
                 return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot read this host's addresses");
@@ -393,7 +426,8 @@ int rules_open_ways(struct nft *nft, bool forwards_v6, struct err *err)
         freeifaddrs(own);
         if (text.failed)
                 return err_set_nomem(err);
-        return text.len > 0 ? nft_run(nft, text.data, err) : 0;
+        r = text.len > 0 ? nft_run(nft, text.data, err) : 0;
+        return r < 0 ? r : n_v6 > 0 && !forwards_v6;
 }
 
 static bool is_every_port(const struct port_range *ports)

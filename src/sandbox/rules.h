@@ -40,10 +40,11 @@ struct rules {
         struct policy_limits total;
         uint16_t proxy_port; /* 0: packets leave by a link. Else they are for a transparent listener at this port of N,
                               * which decides what is pending, and N's own addresses are RULES_OWN_V4 and _V6 */
-        struct port_set localhost;   /* ports of 127.0.0.1 that are for that listener, too */
-        const char *link;            /* its name on the host */
-        const char *own_v4, *own_v6; /* the addresses of its other end: of whatever leaves N */
-        bool masquerades;            /* some of it lies beyond the host, which then lends its own address */
+        struct port_set localhost;         /* ports of 127.0.0.1 that are for that listener, too */
+        const char *link;                  /* its name on the host */
+        const char *own_v4, *own_v6;       /* the addresses of its other end: of whatever leaves N */
+        bool masquerades;                  /* some of it lies beyond the host, which then lends its own address */
+        bool hands_over_v4, hands_over_v6; /* answers from beyond, too, which this host would not forward by itself */
 };
 
 /* rules_inner - the table "inet assay" for the command's namespace */
@@ -55,6 +56,13 @@ void rules_outer(const struct rules *rules, struct text *out);
 
 /* rules_forward - the table "inet NAME" for a host that forwards what comes from the link. As rules_outer(). */
 void rules_forward(const struct rules *rules, struct text *out);
+
+/* rules_can_hand_over - whether the kernel can do what @hands_over_v4 or _v6 asks for
+ * @family: AF_INET or AF_INET6
+ *
+ * To be called in the host's namespace, in which nothing is changed. Return: also false without the right to ask.
+ */
+bool rules_can_hand_over(int family);
 
 /* rules_expose - let TCP and UDP to a port of an address through, or no longer
  * @table: "inet assay", or "netdev NAME"
@@ -71,7 +79,8 @@ int rules_expose_localhost(struct nft *nft, uint16_t port, bool is_open, struct 
  * @forwards_v6: the host's ways over IPv6 are the command's; else it has those to the host itself
  *
  * A family that this host has no address of leads nowhere, unless it has none of the other either. For IPv4 that counts
- * with a proxy only: a link is not made without forwarding. Return: 0 or a negative errno.
+ * with a proxy only: a link is not made without forwarding. Return: 0; 1 where only ways to the host itself are open
+ * over IPv6, which this host has addresses of; a negative errno.
  */
 int rules_open_ways(struct nft *nft, bool forwards_v6, struct err *err);
 

@@ -58,6 +58,15 @@ print("ready", flush=True)
 """
 
 
+base.ZONE.update({"far.allowed.example": ["A", FAR], "far6.allowed.example": ["AAAA", FAR6]})
+
+
+def read_settings():
+    """What is forwarded, on every link but a wall's, which may be going still."""
+    return {str(path): path.read_text() for family in ("ipv4", "ipv6")
+            for path in pathlib.Path("/proc/sys/net", family, "conf").glob("*/*forwarding") if "assay-wall" not in str(path)}
+
+
 def write_setting(name, value):
     command("sysctl", "-qw", f"{name}={value}")
 
@@ -331,25 +340,48 @@ for port in {CLOSED}, {OPEN}:
             self.assertEqual(got, [OPEN])
             self.assertIn("1 packets passed the first check", errors)
 
-    def test_a_host_that_does_not_forward_ipv6(self):
-        policy = self.write_policy("far6.yaml", f"""private-addresses: allow
+    def reach_far(self):
+        """What comes of each address and name of the host behind this one."""
+        policy = self.write_policy("far.yaml", f"""private-addresses: allow
 allow:
+  - {{address: {FAR}, port: {FAR_PORT}}}
   - {{address: "{FAR6}", port: {FAR_PORT}}}
   - {{address: "{HERE6}", port: {OPEN}}}
+  - {{host: "*.allowed.example", port: {FAR_PORT}}}
 """)
-        for forwards, answer in ("0", "refused\n"), ("1", "far\n"):
-            write_setting("net.ipv6.conf.all.forwarding", forwards)
-            try:
-                done = self.python(f"""
-try:
-    print(socket.create_connection(("{FAR6}", {FAR_PORT}), 20).recv(10).decode())
-except ConnectionRefusedError:
-    print("refused")
+        return self.python(f"""
+for where in "{FAR}", "{FAR6}", "far.allowed.example", "far6.allowed.example":
+    try:
+        print(socket.create_connection((where, {FAR_PORT}), 20).recv(10).decode())
+    except ConnectionRefusedError:
+        print("refused")
 socket.create_connection(("{HERE6}", {OPEN}), 20)
 """, policy=policy)
+
+    def test_beyond_a_host_that_does_not_forward(self):
+        """In each family this takes no more of the host than its own link may forward, and answers are handed over."""
+        for v4, v6 in (0, 0), (0, 1), (1, 0), (1, 1):
+            write_setting("net.ipv4.ip_forward", v4)
+            write_setting("net.ipv6.conf.all.forwarding", v6)
+            before = read_settings()
+            try:
+                done = self.reach_far()
+                self.assertEqual((done.stdout, done.stderr), ("far\n" * 4, ""))
+                self.assertEqual(read_settings(), before)
             finally:
+                write_setting("net.ipv4.ip_forward", 1)
                 write_setting("net.ipv6.conf.all.forwarding", 0)
-            self.assertEqual(done.stdout, answer)
+
+    def test_a_kernel_that_cannot_forward_ipv6_for_one_link(self):
+        """As before Linux 6.17: the setting is not there, and that is said."""
+        settings = "/proc/sys/net/ipv6/conf/all"
+        command("mount", "-t", "tmpfs", "none", settings)
+        try:
+            done = self.reach_far()
+        finally:
+            command("umount", settings)
+        self.assertEqual(done.stdout, "far\nrefused\nfar\nrefused\n")
+        self.assertEqual(done.stderr.count("no IPv6 beyond this host: it does not forward"), 1, done.stderr)
 
 
 class Proxy(Attack):

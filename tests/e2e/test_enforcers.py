@@ -36,6 +36,7 @@ ZONE = {
     "rebound.allowed.example": ["A", "127.0.0.1"],
     "inside.allowed.example": ["A", HERE],
 }
+KINDS = {"A": (1, socket.AF_INET), "AAAA": (28, socket.AF_INET6)}
 NAMES_POLICY = f"""allow:
   - {{host: "*.allowed.example", port: [{OPEN}, 443], transport: tcp}}
 """
@@ -87,8 +88,9 @@ def answer_question(query):
             data = encode_name(entry[1])
             records.append(encode_name(name) + struct.pack(">HHIH", 5, 1, 0, len(data)) + data)
             name = entry[1]
-        elif entry and kind == 1:
-            records.append(encode_name(name) + struct.pack(">HHIH", 1, 1, 0, 4) + socket.inet_aton(entry[1]))
+        elif entry and kind == KINDS[entry[0]][0]:
+            data = socket.inet_pton(KINDS[entry[0]][1], entry[1])
+            records.append(encode_name(name) + struct.pack(">HHIH", kind, 1, 0, len(data)) + data)
             break
     code = 0 if ".".join(labels).lower() in ZONE else 3
     return query[:2] + struct.pack(">HHHHH", 0x8180 | code, 1, len(records), 0, 0) + question + b"".join(records)
