@@ -2,30 +2,39 @@
 # The commands of a newcomer; everything else is meson's.
 BUILD ?= build
 
-.PHONY: all setup demo check lint bench fuzz format clean
+.PHONY: all setup setup-all install demo check lint bench fuzz format clean
 
-all: setup $(BUILD)/build.ninja
-	@meson compile -C $(BUILD)
+all: $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
 
+# What building takes, so that who wants the demo gets no web server; the other commands need the rest, too.
 setup:
-	@tools/setup
+	@tools/setup build
 
-$(BUILD)/build.ninja:
-	meson setup $(BUILD) >/dev/null
+setup-all:
+	@tools/setup build test bench
 
-check: setup
+$(BUILD)/build.ninja: | setup
+	@tools/configure $(BUILD)
+
+# Of what `make` built; so that root builds nothing in the folder of somebody else.
+install:
+	@meson install -C $(BUILD) --no-rebuild
+
+check: setup-all
 	@tools/check
 
-lint: setup
+lint: setup-all
 	@tools/lint
 
-demo: all
-	@tools/demo
+demo: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) assay
+	@ASSAY=$(BUILD)/assay tools/demo
 
-bench: setup
+bench: setup-all
 	@tools/bench $(PARTS)
 
-fuzz: setup
+fuzz: setup-all
 	@tools/fuzz
 
 format:
