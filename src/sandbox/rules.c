@@ -468,11 +468,49 @@ bool rules_has_names(const struct policy *policy)
         return false;
 }
 
-static void add_timed(const char *table, const struct ip_prefix *address, enum transport transport,
-                      const struct port_range *ports, unsigned seconds, struct text *out)
+/* Elements of the pinned sets that go in by one command each, and with them their times. */
+struct admission {
+        const char *table;
+        struct text plain[N_SETS][2], timed[N_SETS][2]; /* by family */
+};
+
+static void admission_done(struct admission *a)
 {
-        char address_text[INET6_ADDRSTRLEN], name[16], element[96];
-        const char *protocol = transport_names[transport];
+        for (size_t i = 0; i < N_SETS; i++)
+                for (size_t j = 0; j < 2; j++) {
+                        text_done(&a->plain[i][j]);
+                        text_done(&a->timed[i][j]);
+                }
+}
+
+/* An element that is there keeps its old time: so it is made anew, in the same transaction. */
+static void admission_flush(struct admission *a, struct text *out)
+{
+        for (size_t i = 0; i < N_SETS; i++)
+                for (size_t j = 0; j < 2; j++) {
+                        struct text *plain = &a->plain[i][j], *timed = &a->timed[i][j];
+
+                        if (plain->len == 0)
+                                continue;
+                        text_addf(out,
+                                  "add element %s %s%c { %s }\ndelete element %s %s%c { %s }\n"
+                                  "add element %s %s%c { %s }\n",
+                                  a->table, sets[i].name, version_digits[j], plain->data, a->table, sets[i].name,
+                                  version_digits[j], plain->data, a->table, sets[i].name, version_digits[j],
+                                  timed->failed ? "" : timed->data);
+                        out->failed |= plain->failed || timed->failed;
+                        text_done(plain);
+                        text_done(timed);
+                        *plain = *timed = (struct text){0};
+                }
+}
+
+static void add_timed(struct admission *a, const struct ip_prefix *address, enum transport transport,
+                      const struct port_range *ports, unsigned seconds)
+{
+        size_t family = family_index(address->family);
+        char address_text[INET6_ADDRSTRLEN], element[96];
+        const char *protocol = transport_names[transport], *comma;
         enum set set = SET_PIN_RANGE;
 
         inet_ntop(address->family, address->bytes, address_text, sizeof(address_text));
@@ -486,29 +524,26 @@ static void add_timed(const char *table, const struct ip_prefix *address, enum t
                 snprintf(element, sizeof(element), "%s . %s . %u-%u", address_text, protocol, ports->first,
                          ports->last);
         }
-        snprintf(name, sizeof(name), "%s%c", sets[set].name, version_digits[family_index(address->family)]);
-        /* An element that is there keeps its old time: so it is made anew, in the same transaction. */
-        text_addf(out, "add element %s %s { %s }\ndelete element %s %s { %s }\n", table, name, element, table, name,
-                  element);
-        text_addf(out, "add element %s %s { %s timeout %us }\n", table, name, element, seconds);
+        comma = a->plain[set][family].len > 0 ? ", " : "";
+        text_addf(&a->plain[set][family], "%s%s", comma, element);
+        text_addf(&a->timed[set][family], "%s%s timeout %us", comma, element, seconds);
 }
 
-static void add_opening(const char *table, const struct ip_prefix *address, enum transport transport,
-                        const struct port_range *opening, unsigned seconds, struct text *out)
+static void add_opening(struct admission *a, const struct ip_prefix *address, enum transport transport,
+                        const struct port_range *opening, unsigned seconds)
 {
         struct port_range ports[2];
         size_t n = without_dns_tls(opening, ports);
 
         if (is_every_port(opening)) {
-                add_timed(table, address, transport, opening, seconds, out);
+                add_timed(a, address, transport, opening, seconds);
                 return;
         }
         for (size_t i = 0; i < n; i++)
-                add_timed(table, address, transport, &ports[i], seconds, out);
+                add_timed(a, address, transport, &ports[i], seconds);
 }
 
-static int add_pin(const char *table, const struct policy *policy, bool with_pending, const struct pin *pin,
-                   struct text *out)
+static int add_pin(struct admission *a, const struct policy *policy, bool with_pending, const struct pin *pin)
 {
         int64_t left_ns = pin->expires_ns - clock_now_ns(CLOCK_MONOTONIC);
         unsigned seconds = (unsigned)MAX((left_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC, INT64_C(1));
@@ -522,20 +557,39 @@ static int add_pin(const char *table, const struct policy *policy, bool with_pen
                         return -ENOMEM;
                 for (size_t i = 0; i < n; i++)
                         if (with_pending || !openings[i].is_pending)
-                                add_opening(table, &pin->address, target.transport, &openings[i].ports, seconds, out);
+                                add_opening(a, &pin->address, target.transport, &openings[i].ports, seconds);
         }
         return 0;
+}
+
+/* Whether @pins has the address of the last of @n already: no command may have an element twice. */
+static bool is_repeated(const struct pin *pins, size_t n)
+{
+        for (size_t i = 0; i + 1 < n; i++)
+                if (pins[i].address.family == pins[n - 1].address.family &&
+                    memcmp(pins[i].address.bytes, pins[n - 1].address.bytes, sizeof(pins[i].address.bytes)) == 0)
+                        return true;
+        return false;
 }
 
 int rules_admit(struct nft *nft, const char *table, const struct policy *policy, bool with_pending,
                 const struct pin *pins, size_t n, struct err *err)
 {
+        struct admission admission = {.table = table};
         _cleanup_text_ struct text text = {0};
+        size_t first = 0; /* of those that are not in @text yet */
+        int r = 0;
 
-        for (size_t i = 0; i < n; i++)
-                if (add_pin(table, policy, with_pending, &pins[i], &text) < 0)
-                        return err_set_nomem(err);
-        if (text.failed)
+        for (size_t i = 0; i < n && r == 0; i++) {
+                if (is_repeated(pins + first, i + 1 - first)) {
+                        admission_flush(&admission, &text);
+                        first = i;
+                }
+                r = add_pin(&admission, policy, with_pending, &pins[i]);
+        }
+        admission_flush(&admission, &text);
+        admission_done(&admission);
+        if (r < 0 || text.failed)
                 return err_set_nomem(err);
         return text.len > 0 ? nft_run(nft, text.data, err) : 0;
 }

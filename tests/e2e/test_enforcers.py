@@ -32,6 +32,7 @@ ZONE = {
     "www.allowed.example": ["A", PUBLIC],
     "alias.allowed.example": ["CNAME", "www.allowed.example"],
     "out.allowed.example": ["CNAME", "www.denied.example"],
+    "many.allowed.example": ["A", *[f"198.51.100.{i}" for i in range(20)], PUBLIC, PUBLIC],
     "www.denied.example": ["A", PUBLIC],
     "rebound.allowed.example": ["A", "127.0.0.1"],
     "inside.allowed.example": ["A", HERE],
@@ -89,8 +90,8 @@ def answer_question(query):
             records.append(encode_name(name) + struct.pack(">HHIH", 5, 1, 0, len(data)) + data)
             name = entry[1]
         elif entry and kind == KINDS[entry[0]][0]:
-            data = socket.inet_pton(KINDS[entry[0]][1], entry[1])
-            records.append(encode_name(name) + struct.pack(">HHIH", kind, 1, 0, len(data)) + data)
+            for data in (socket.inet_pton(KINDS[entry[0]][1], address) for address in entry[1:]):
+                records.append(encode_name(name) + struct.pack(">HHIH", kind, 1, 0, len(data)) + data)
             break
     code = 0 if ".".join(labels).lower() in ZONE else 3
     return query[:2] + struct.pack(">HHHHH", 0x8180 | code, 1, len(records), 0, 0) + question + b"".join(records)
@@ -416,6 +417,23 @@ print(of(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)))
             done = self.curl(f"http://{name}:{OPEN}/", policy=self.names_policy)
             self.assertEqual(done.returncode, 6, done.stderr)  # curl's: could not resolve
             self.assertIn("assay: denied ", done.stderr)
+
+    def test_a_name_of_many_addresses(self):
+        """On one port, a range and all of them; twice; and one address is in the answer twice."""
+        policy = self.write_policy("many.yaml", f"""allow:
+  - {{host: many.allowed.example, port: [{OPEN}, 9000-9009], transport: tcp}}
+  - {{host: many.allowed.example, port: any, transport: udp}}
+""")
+        done = self.python(f"""
+for _ in range(2):
+    found = socket.getaddrinfo("many.allowed.example", {OPEN}, socket.AF_INET, socket.SOCK_STREAM)
+    print(len(set(found)))
+s = socket.create_connection(("{PUBLIC}", {OPEN}), 20)
+s.sendall(b"GET / HTTP/1.0\\r\\nHost: many.allowed.example\\r\\n\\r\\n")
+print(s.recv(12))
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"", ("{PUBLIC}", 12345))
+""", policy=policy)
+        self.assertEqual((done.stdout, done.stderr), ("21\n21\nb'HTTP/1.1 200'\n", ""))
 
     def test_the_record_says_what_was_answered(self):
         """A denied name does not exist, one that has only denied addresses has none: as the command was told."""
