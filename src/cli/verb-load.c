@@ -27,7 +27,7 @@ struct send_options {
         int64_t rate_bps, packet_bytes, burst, duration_ns, dscp, cpu, priority, nice;
         const char *source;
         struct instrument_families families;
-        bool unlimited, tagged, quiet, json;
+        bool unlimited, tagged, frames, quiet, json;
 };
 
 #define SEND(name) offsetof(struct send_options, name)
@@ -44,6 +44,8 @@ static const struct option send_option_table[] = {
         {"duration", 't', OPTION_QUANTITY, SEND(duration_ns), "TIME", "10s", UNIT_DURATION, 0, INT64_C(86400000000000),
          .help = "how long; 0 is until it is interrupted"},
         {"tagged", 0, OPTION_FLAG, SEND(tagged), .help = "packets get a VLAN tag on their way, and the rate counts it"},
+        {"frames", 0, OPTION_FLAG, SEND(frames),
+         .help = "whole Ethernet frames by a packet socket: more with less work, past this host's own rules"},
         INSTRUMENT_OPTION_DSCP(SEND(dscp)),
         INSTRUMENT_OPTION_SOURCE(SEND(source)),
         INSTRUMENT_OPTIONS_PEER_FAMILY(SEND(families.only_v4), SEND(families.only_v6)),
@@ -85,6 +87,7 @@ static int send_config(const struct send_options *o, const char *sink, struct ge
                 .rate_bps = o->unlimited ? GENERATOR_UNLIMITED : (uint64_t)o->rate_bps,
                 .burst = (uint32_t)o->burst,
                 .dscp = (uint8_t)o->dscp,
+                .is_framed = o->frames,
                 .duration_ns = o->duration_ns,
                 .sched = instrument_sched(o->cpu, o->priority),
         };

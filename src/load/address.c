@@ -135,3 +135,17 @@ int address_resolve(const char *text, uint16_t port, int family, union address *
 {
         return resolve(text, port, family, 0, ret, err);
 }
+
+void address_prefix(const union address *address, struct ip_prefix *ret)
+{
+        struct ip_prefix prefix = {.family = address->any.sa_family};
+
+        if (prefix.family == AF_INET6) {
+                memcpy(prefix.bytes, &address->v6.sin6_addr, sizeof(address->v6.sin6_addr));
+                prefix.length_bits = 128;
+        } else {
+                memcpy(prefix.bytes, &address->v4.sin_addr, sizeof(address->v4.sin_addr));
+                prefix.length_bits = 32;
+        }
+        *ret = prefix;
+}

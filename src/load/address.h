@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/err.h"
+#include "sys/ip.h"
 
 /* An address with port; the length follows from the family. */
 union address {
@@ -46,3 +47,6 @@ bool address_is_unicast(const union address *address);
 
 /* address_equal - whether address, port and (of IPv6) scope are the same */
 bool address_equal(const union address *a, const union address *b);
+
+/* address_prefix - without the port, as what sys/ip.h works with; its length is that of the address alone */
+void address_prefix(const union address *address, struct ip_prefix *ret);

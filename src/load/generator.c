@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
+#include "load/frames.h"
 #include "load/schedule.h"
 #include "wire/marker.h"
 
@@ -17,6 +18,10 @@
 
 /* How often the counts that others read are brought up to date while nothing is sent. */
 #define PUBLISH_NS (10 * NSEC_PER_MSEC)
+
+/* How often the way of frames is looked up again, and while it is not known. */
+#define AIM_NS       (100 * NSEC_PER_MSEC)
+#define AIM_AGAIN_NS (2 * NSEC_PER_MSEC)
 
 struct shared {
         struct generator_counts counts;
@@ -35,7 +40,12 @@ struct generator {
         struct schedule schedule; /* of bursts */
         struct mmsghdr messages[BATCH];
         struct iovec iovs[BATCH];
-        uint8_t *packets; /* BATCH of them, one after another */
+        size_t stride;
+        uint8_t *packets; /* BATCH of them, one after another, each with room for the headers of a frame before it */
+        struct frames *frames; /* NULL: by the UDP socket only */
+        bool is_aimed;         /* frames know where to */
+        bool is_asking;        /* the next packet goes by the UDP socket all the same */
+        int64_t aim_ns;        /* when to look it up again */
 };
 
 static int check_config(const struct generator_config *c, struct err *err)
@@ -67,7 +77,8 @@ int generator_new(const struct generator_config *config, struct generator **ret,
         g->config = *config;
         g->fd = -1;
         g->payload_bytes = config->packet_bytes - udp_ip_overhead(config->peer.any.sa_family);
-        g->packets = calloc(BATCH, g->payload_bytes);
+        g->stride = FRAMES_HEADER_MAX + g->payload_bytes;
+        g->packets = calloc(BATCH, g->stride);
         if (!g->packets)
                 return err_set_nomem(err);
         g->shared = mmap(NULL, sizeof(*g->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -87,16 +98,50 @@ void generator_free(struct generator *g)
                 close(g->fd);
         if (g->shared)
                 munmap(g->shared, sizeof(*g->shared));
+        frames_free(g->frames);
         free(g->packets);
         free(g);
 }
 
+static uint8_t *payload(const struct generator *g, size_t i)
+{
+        return g->packets + i * g->stride + FRAMES_HEADER_MAX;
+}
+
+/* For the socket that they are to go by. */
 static void prepare_packets(struct generator *g)
 {
         for (size_t i = 0; i < BATCH; i++) {
-                g->iovs[i] = (struct iovec){.iov_base = g->packets + i * g->payload_bytes, .iov_len = g->payload_bytes};
+                size_t header = g->is_aimed ? frames_put_header(g->frames, payload(g, i)) : 0;
+
+                g->iovs[i] = (struct iovec){.iov_base = payload(g, i) - header, .iov_len = g->payload_bytes + header};
                 g->messages[i].msg_hdr = (struct msghdr){.msg_iov = &g->iovs[i], .msg_iovlen = 1};
         }
+}
+
+/* Looks up where frames go. While that is not known packets go by the UDP socket, for which the kernel finds it out;
+ * and once after each look, so that what the kernel knows of the neighbour stays fresh, and what the path has to say
+ * against such packets (ICMP) is counted as a refusal. Return: as frames_aim(). */
+static int aim(struct generator *g, int64_t now_ns, struct err *err)
+{
+        int r = frames_aim(g->frames, err);
+
+        g->is_aimed = r == 0;
+        g->is_asking = g->is_aimed;
+        g->aim_ns = now_ns + (g->is_aimed ? AIM_NS : AIM_AGAIN_NS);
+        prepare_packets(g);
+        return r;
+}
+
+static int open_frames(struct generator *g, struct err *err)
+{
+        int r;
+
+        r = frames_new(g->fd, g->payload_bytes, SEND_BUFFER_BYTES, &g->frames, err);
+        if (r < 0)
+                return r;
+        r = aim(g, 0, err);
+        return r == -ENOENT ? 0 : r;
 }
 
 int generator_open(struct generator *g, struct err *err)
@@ -114,6 +159,12 @@ int generator_open(struct generator *g, struct err *err)
         if (g->fd < 0)
                 return g->fd;
         prepare_packets(g);
+        if (g->config.is_framed) {
+                int r = open_frames(g, err);
+
+                if (r < 0)
+                        return r;
+        }
         sched_apply(&g->config.sched, &g->shared->sched);
         return 0;
 }
@@ -129,6 +180,23 @@ static void note_refusal(struct generator_counts *counts, int errnum)
         counts->refused_packets++;
 }
 
+/* One call, for the packets from @i to @n. Return: how many the kernel took, 1 or more; -1 with errno. */
+static int send_some(struct generator *g, uint64_t i, uint64_t n)
+{
+        int sent;
+
+        if (!g->is_aimed)
+                return sendmmsg(g->fd, g->messages + i, (unsigned)(n - i), MSG_DONTWAIT);
+        if (g->is_asking) {
+                g->is_asking = false;
+                return send(g->fd, payload(g, i), g->payload_bytes, MSG_DONTWAIT) < 0 ? -1 : 1;
+        }
+        sent = sendmmsg(frames_descriptor(g->frames), g->messages + i, (unsigned)(n - i), MSG_DONTWAIT);
+        if (sent > 0)
+                g->shared->counts.framed_packets += (uint64_t)sent;
+        return sent;
+}
+
 /* Sends up to BATCH packets. The kernel tells an error only for the first packet of a call: it is counted, and the rest
  * tried again. */
 static void send_packets(struct generator *g, uint64_t n)
@@ -138,11 +206,13 @@ static void send_packets(struct generator *g, uint64_t n)
         for (uint64_t i = 0; i < n; i++) {
                 struct marker marker = {.stream = g->stream, .sequence = g->tried + i};
 
-                marker_put(&marker, g->iovs[i].iov_base);
+                marker_put(&marker, payload(g, i));
+                if (g->is_aimed)
+                        frames_seal(g->frames, payload(g, i));
         }
         g->tried += n;
         for (uint64_t i = 0; i < n;) {
-                int sent = sendmmsg(g->fd, g->messages + i, (unsigned)(n - i), MSG_DONTWAIT);
+                int sent = send_some(g, i, n);
 
                 if (sent < 0) {
                         note_refusal(counts, errno);
@@ -199,6 +269,8 @@ int generator_run(struct generator *g, int64_t start_ns, const volatile int *sto
                         publish(g, due, now_ns);
                         publish_ns = now_ns + PUBLISH_NS;
                 }
+                if (g->frames && now_ns >= g->aim_ns)
+                        (void)aim(g, now_ns, NULL);
                 now_ns = clock_now_ns(CLOCK_MONOTONIC);
         }
         /* At the end all counts are of one moment. What fell due since the last look is still sent, a backlog is not.
@@ -247,6 +319,7 @@ json_t *generator_counts_json(const struct generator_counts *c)
 
 json_t *generator_notes_json(const struct generator *g)
 {
-        return json_pack("{s:o,s:o}", "scheduling", sched_grant_json(&g->shared->sched), "buffers",
-                         udp_buffers_json(&g->shared->buffers));
+        return json_pack("{s:o,s:o,s:I}", "scheduling", sched_grant_json(&g->shared->sched), "buffers",
+                         udp_buffers_json(&g->shared->buffers), "framed_packets",
+                         (json_int_t)g->shared->counts.framed_packets);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -12,7 +13,7 @@
 /* Background load: datagrams at a rate that is really offered. Packet i is due by an absolute schedule; who falls
  * behind catches up, so that what the schedule says is what the path gets. The processor spins between packets, and at
  * rate 0 does nothing else: idle and loaded cells of an experiment keep their processors equally warm. Datagrams are
- * sent one by one, never as segments that a later layer cuts.
+ * sent one by one, never as segments that a later layer cuts; where it is asked for as whole frames (load/frames.h).
  *
  * Life of a generator: as a probe's. */
 
@@ -28,6 +29,7 @@ struct generator_config {
         uint64_t rate_bps;     /* bits of layer 2 a second; 0: none; GENERATOR_UNLIMITED: as fast as it goes */
         uint32_t burst;        /* packets that are due at the same moment, 1 to GENERATOR_BURST_MAX */
         uint8_t dscp;
+        bool is_framed;      /* by a packet socket, as soon as the next host's MAC is known; CAP_NET_RAW */
         int64_t duration_ns; /* 0: until it is stopped */
         struct sched_request sched;
 };
@@ -35,6 +37,7 @@ struct generator_config {
 struct generator_counts {
         uint64_t offered_packets;           /* due by the schedule so far */
         uint64_t sent_packets;              /* taken by the kernel */
+        uint64_t framed_packets;            /* of those, the ones that were sent as whole frames */
         uint64_t refused_packets;           /* tried, and not taken; what is left of offered was never tried */
         uint64_t offered_bytes, sent_bytes; /* of layer 2 */
         int64_t duration_ns;                /* so far */
@@ -60,7 +63,8 @@ DEFINE_CLEANUP(struct generator *, generator_free)
  * allowed; ask for the scheduling
  *
  * Packets that wait in a queue of the path stay charged to this buffer, also behind veth links: were it small, the
- * sender would be held back to the rate of the queue. Return: 0 or a negative errno with the reason.
+ * sender would be held back to the rate of the queue. Return: 0; -EPERM or -EOPNOTSUPP, kind unsupported, where frames
+ * are wanted and cannot be had; another negative errno with the reason.
  */
 int generator_open(struct generator *g, struct err *err);
 
@@ -80,5 +84,6 @@ void generator_counts(const struct generator *g, struct generator_counts *ret);
  */
 json_t *generator_counts_json(const struct generator_counts *counts);
 
-/* generator_notes_json - scheduling and buffers as an object. Return: a new reference, or NULL. */
+/* generator_notes_json - scheduling, buffers and how many packets were sent as frames, as an object. Return: a new
+ * reference, or NULL. */
 json_t *generator_notes_json(const struct generator *g);

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <linux/if_addr.h>
+#include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <netlink/addr.h>
 #include <netlink/attr.h>
@@ -285,4 +286,91 @@ int ip_neighbour_add(struct netlink *nl, int index, const struct ip_prefix *addr
         if (r < 0)
                 return netlink_build_failed(r, what, err);
         return netlink_request(nl, msg, what, err);
+}
+
+/* What is asked for, and what the answers say of it. */
+struct hop_search {
+        struct ip_hop hop;
+        struct ip_prefix next; /* whose MAC it takes: the gateway, or the destination itself */
+};
+
+static int read_route(struct nlmsghdr *hdr, void *userdata)
+{
+        const struct rtmsg *route = nlmsg_data(hdr);
+        struct hop_search *search = userdata;
+        size_t width = width_bits(search->next.family) / 8;
+        struct nlattr *attrs[RTA_MAX + 1];
+
+        if (hdr->nlmsg_type != RTM_NEWROUTE || nlmsg_parse(hdr, sizeof(*route), attrs, RTA_MAX, NULL) < 0)
+                return -EBADMSG;
+        search->hop.is_local = route->rtm_type == RTN_LOCAL;
+        if (attrs[RTA_OIF] && nla_len(attrs[RTA_OIF]) == sizeof(uint32_t))
+                search->hop.index = (int)nla_get_u32(attrs[RTA_OIF]);
+        if (attrs[RTA_GATEWAY] && nla_len(attrs[RTA_GATEWAY]) == (int)width)
+                memcpy(search->next.bytes, nla_data(attrs[RTA_GATEWAY]), width);
+        return 0;
+}
+
+static int read_neighbour(struct nlmsghdr *hdr, void *userdata)
+{
+        const uint16_t known = NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE;
+        const struct ndmsg *neighbour = nlmsg_data(hdr);
+        struct nlattr *attrs[NDA_MAX + 1];
+        struct ip_hop *hop = userdata;
+
+        if (hdr->nlmsg_type != RTM_NEWNEIGH || nlmsg_parse(hdr, sizeof(*neighbour), attrs, NDA_MAX, NULL) < 0)
+                return -EBADMSG;
+        hop->has_mac = neighbour->ndm_state & known && attrs[NDA_LLADDR] && nla_len(attrs[NDA_LLADDR]) == LINK_ALEN;
+        if (hop->has_mac)
+                memcpy(hop->mac, nla_data(attrs[NDA_LLADDR]), LINK_ALEN);
+        return 0;
+}
+
+static int find_route(struct netlink *nl, const struct ip_prefix *destination, const struct ip_prefix *source,
+                      struct hop_search *search, struct err *err)
+{
+        unsigned width = width_bits(destination->family);
+        struct rtmsg header = {.rtm_family = (unsigned char)destination->family,
+                               .rtm_dst_len = (unsigned char)width,
+                               .rtm_src_len = (unsigned char)width};
+        _cleanup_nlmsg_ struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETROUTE, 0);
+
+        if (!msg || nlmsg_append(msg, &header, sizeof(header), NLMSG_ALIGNTO) < 0 ||
+            nla_put(msg, RTA_DST, (int)width / 8, destination->bytes) < 0 ||
+            nla_put(msg, RTA_SRC, (int)width / 8, source->bytes) < 0)
+                return err_set_nomem(err);
+        return netlink_query(nl, msg, read_route, search, "cannot look up a route", err);
+}
+
+static int find_neighbour(struct netlink *nl, struct hop_search *search, struct err *err)
+{
+        struct ndmsg header = {.ndm_family = (unsigned char)search->next.family, .ndm_ifindex = search->hop.index};
+        _cleanup_nlmsg_ struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETNEIGH, 0);
+        struct err reason = {0};
+        int r;
+
+        if (!msg || nlmsg_append(msg, &header, sizeof(header), NLMSG_ALIGNTO) < 0 ||
+            nla_put(msg, NDA_DST, (int)width_bits(search->next.family) / 8, search->next.bytes) < 0)
+                return err_set_nomem(err);
+        r = netlink_query(nl, msg, read_neighbour, &search->hop, "cannot look up a neighbour", &reason);
+        if (r == -ENOENT) /* nobody has asked for it yet */
+                return 0;
+        if (r < 0 && err)
+                *err = reason;
+        return r;
+}
+
+int ip_hop_find(struct netlink *nl, const struct ip_prefix *destination, const struct ip_prefix *source,
+                struct ip_hop *ret, struct err *err)
+{
+        struct hop_search search = {.next = *destination};
+        int r;
+
+        r = find_route(nl, destination, source, &search, err);
+        if (r == 0 && !search.hop.is_local)
+                r = find_neighbour(nl, &search, err);
+        if (r < 0)
+                return r;
+        *ret = search.hop;
+        return 0;
 }

@@ -77,3 +77,19 @@ int ip_route_add_local(struct netlink *nl, int index, const struct ip_prefix *de
 /* ip_neighbour_add - tell for good which MAC an address on link @index has, so that nobody asks on the link */
 int ip_neighbour_add(struct netlink *nl, int index, const struct ip_prefix *address, const uint8_t mac[LINK_ALEN],
                      struct err *err);
+
+/* Where packets to an address go first. */
+struct ip_hop {
+        int index;     /* of the link that they leave by */
+        bool is_local; /* the address is one of this host's own */
+        bool has_mac;  /* the next host's is known */
+        uint8_t mac[LINK_ALEN];
+};
+
+/* ip_hop_find - look up the route to @destination from @source, and the neighbour that it leads to
+ *
+ * The kernel finds a neighbour's MAC out only once there is a packet for it. Lengths of the two are not looked at.
+ * Return: 0; -ENETUNREACH, -EHOSTUNREACH where there is no route; another negative errno.
+ */
+int ip_hop_find(struct netlink *nl, const struct ip_prefix *destination, const struct ip_prefix *source,
+                struct ip_hop *ret, struct err *err);

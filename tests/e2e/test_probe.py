@@ -172,6 +172,11 @@ class Probe(unittest.TestCase):
 
 
 class Load(unittest.TestCase):
+    def test_frames_need_ethernet(self):
+        done = program.run("load", "send", "--frames", "127.0.0.1")
+        self.assertEqual((done.returncode, done.stdout), (6, ""))
+        self.assertRegex(done.stderr, "Ethernet|CAP_NET_RAW")
+
     def test_what_is_sent_arrives(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
             free.bind(("127.0.0.1", 0))

@@ -4,10 +4,12 @@
 # UDP client, taking turns. The sender's processor does all the work of the path, the other one has the sink. Two figures,
 # since two things are compared:
 #
-# - the tools as they are used, each with its own sink by socket: packets for each second of work of both processors,
-#   interrupts included. Who wakes the other end for each packet pays for it on both.
-# - the senders alone: both paths end in a program at the far end's link that counts and drops, so that no socket and no
-#   other processor takes part. (iperf3's first packets have to reach its server; a second after that is counted.)
+# - the senders alone: all paths end in the same program at the far end's link that counts and drops, so that no socket and
+#   no other processor takes part: packets for each second that the sender's processor works, interrupts included. The
+#   generator sends whole frames, and beside that by a UDP socket as iperf3 does; then both mostly wait for the same kernel.
+#   (iperf3's first packets have to reach its server; a second after that is counted.)
+# - the tools as they are used, each with its own sink by socket: packets for each second of work of both processors. Who
+#   wakes the other end for each packet pays for it on both.
 set -eu
 . tools/bench.d/path
 
@@ -16,20 +18,25 @@ has iperf3 || exit 0
 has jq || exit 0
 path_up
 
-# work: seconds that processors 0 and 1 worked since boot
+# work PROCESSORS: seconds that these (a pattern) worked since boot
 work() {
-        awk -v hz="$(getconf CLK_TCK)" '/^cpu[01] / { ticks += $2 + $3 + $4 + $7 + $8 } END { print ticks / hz }' /proc/stat
+        awk -v hz="$(getconf CLK_TCK)" -v cpus="^cpu[$1]$" '$1 ~ cpus { ticks += $2 + $3 + $4 + $7 + $8 } END { print ticks / hz }' \
+                /proc/stat
+}
+
+uptime_s() {
+        cut -d ' ' -f 1 /proc/uptime
 }
 
 # per_work COMMAND: the command prints how many packets it sent; how many that are for each second of work
 per_work() {
-        before=$(work)
+        before=$(work 01)
         packets=$("$@")
-        work | awk -v p="$packets" -v before="$before" '{ print p / ($1 - before) }'
+        work 01 | awk -v p="$packets" -v before="$before" '{ print p / ($1 - before) }'
 }
 
 send_assay() {
-        in_namespace "$near" "$ASSAY" load send "$far_address:9867" --packet 1400B --unlimited --cpu 1 --duration 1s -q --json |
+        in_namespace "$near" "$ASSAY" load send "$far_address:9867" --packet 1400B --unlimited --frames --cpu 1 --duration 1s -q --json |
                 jq .counts.sent_packets
 }
 
@@ -49,19 +56,27 @@ iperf3_by_socket() {
         stop_server
 }
 
-# counted PORT COMMAND...: packets a second of a sender in @near, once it has run for a while
+# counted PORT COMMAND...: packets that a sender in @near sends in a second, once it has run for a while, for each second
+# that its processor then works
 counted() {
         port=$1
         shift
         nsenter --target "$near" --net "$@" >/dev/null 2>&1 &
         sender=$!
         sleep 0.4
-        in_namespace "$far" "$ASSAY" load sink "$far_address:$port" --bpf eth0 --cpu 0 --duration 1s -q --json 2>/dev/null | jq .counts.packets
+        before="$(work 1) $(uptime_s)"
+        packets=$(in_namespace "$far" "$ASSAY" load sink "$far_address:$port" --bpf eth0 --cpu 0 --duration 1s -q --json \
+                2>/dev/null | jq .counts.packets)
+        echo "$packets $before $(work 1) $(uptime_s)" | awk '{ print $1 * ($5 - $3) / ($4 - $2) }'
         wait "$sender" || true
 }
 
+counted_assay() {
+        counted 9866 "$ASSAY" load send "$far_address:9866" --packet 1400B --unlimited --cpu 1 --duration 2s -q "$@"
+}
+
 assay_counted() {
-        counted 9866 "$ASSAY" load send "$far_address:9866" --packet 1400B --unlimited --cpu 1 --duration 1800ms -q
+        printf '%s %s\n' "$(counted_assay --frames)" "$(counted_assay)"
 }
 
 iperf3_counted() {
@@ -70,15 +85,23 @@ iperf3_counted() {
         stop_server
 }
 
-# compare FIRST SECOND WHAT WANTED
-compare() {
+# rounds FIRST SECOND
+rounds() {
         for round in $(seq "$rounds"); do
                 alternate "$round" "$1" "$2"
         done >"$scratch/rounds"
-        printf '%s: assay %.0f, iperf3 %.0f; ratio %s%s, %d rounds\n' "$3" \
-                "$(awk '{ print $1 }' "$scratch/rounds" | median)" "$(awk '{ print $2 }' "$scratch/rounds" | median)" \
-                "$(awk '$2 > 0 { print $1 / $2 }' "$scratch/rounds" | bounds)" "$4" "$rounds"
 }
 
-compare assay_by_socket iperf3_by_socket 'packets for each second of work, sender and sink by socket' ' (wanted: at least 1.5)'
-compare assay_counted iperf3_counted 'packets a second of the sender alone, to one sink in the kernel' ''
+# compare COLUMN COLUMN-OF-IPERF3 WHAT WANTED
+compare() {
+        printf '%s: assay %.0f, iperf3 %.0f; ratio %s%s, %d rounds\n' "$3" \
+                "$(awk -v i="$1" '{ print $i }' "$scratch/rounds" | median)" \
+                "$(awk -v i="$2" '{ print $i }' "$scratch/rounds" | median)" \
+                "$(awk -v a="$1" -v b="$2" '$b > 0 { print $a / $b }' "$scratch/rounds" | bounds)" "$4" "$rounds"
+}
+
+rounds assay_counted iperf3_counted
+compare 1 3 'packets for each second of the sending processor, to one sink in the kernel, by frames' ' (wanted: at least 1.5)'
+compare 2 3 'the same by a UDP socket' ''
+rounds assay_by_socket iperf3_by_socket
+compare 1 2 'packets for each second of work of both processors, sender and sink by socket, by frames' ''
