@@ -75,7 +75,7 @@ def host_state():
         if command.endswith("assay"):
             processes.add(entry.name)
     pins = sorted(str(p) for p in pathlib.Path("/sys/fs/bpf").rglob("*")) if pathlib.Path("/sys/fs/bpf").is_dir() else []
-    groups = sorted(str(p) for p in pathlib.Path("/sys/fs/cgroup").rglob("*assay*"))
+    groups = sorted(os.path.join(above, name) for above, names, _ in os.walk("/sys/fs/cgroup") for name in names if "assay" in name)
     return {"groups": groups, "namespaces": sorted(namespaces), "links": out("ip", "-o", "link"), "queues": out("tc", "qdisc", "show"),
             "pins": pins, "processes": sorted(processes)}
 

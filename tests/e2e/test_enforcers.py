@@ -384,6 +384,45 @@ print(of(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)))
         self.assertNotIn("None", done.stdout)
         self.assertIn("options", done.stderr)
 
+    def test_extension_headers(self):
+        """A routing header, the one of IPv6 that a program without rights may ask for, names a further destination."""
+        done = self.python(f"""
+import struct
+segments = struct.pack("BBBBBBH", 0, 2, 4, 0, 0, 0, 0) + socket.inet_pton(socket.AF_INET6, "{HERE6}")  # RFC 8754, 2
+for routed in False, True:
+    s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+    if routed:
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RTHDR, segments)
+    try:
+        s.connect(("{HERE6}", {OPEN}))
+        print("connected")
+    except OSError as e:
+        print(errno.errorcode[e.errno])
+""")
+        self.assertEqual(done.stdout, "connected\nECONNREFUSED\n", done.stderr)
+        self.assertIn(f"denied tcp [{HERE6}]:{OPEN} (rule: IP options and extension headers are not let through)", done.stderr)
+
+    def test_names_are_not_asked_over_tls(self):
+        policy = self.write_policy("every.yaml", "private-addresses: allow\n"
+                                                 f"allow: [{{address: {HERE}, port: any, transport: any}}]\n")
+        with socket.create_server((HERE, 853)) as listener:
+            listener.setblocking(False)
+            done = self.python(f"""
+for port in {OPEN}, 853:
+    try:
+        socket.create_connection(("{HERE}", port), 20)
+        print("connected")
+    except ConnectionRefusedError:
+        print("refused")
+try:
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("{HERE}", 853))
+except PermissionError:
+    print("not sent")
+""", policy=policy)
+            self.assertEqual(done.stdout, "connected\nrefused\nnot sent\n", done.stderr)
+            self.assertIn(f"denied tcp {HERE}:853 (rule: names are asked at port 53)", done.stderr)
+            self.assertRaises(BlockingIOError, listener.accept)
+
     def test_the_command_cannot_change_it(self):
         changes = ["ip link del eth0", "ip link set eth0 down", "ip link set lo down", "ip addr add 10.1.1.1/8 dev lo",
                    "nft flush ruleset", "nft list ruleset", "nsenter --net=/proc/1/ns/net true"]
@@ -466,16 +505,17 @@ socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"", ("{PUBLIC}", 12345)
         done = self.python(f"""
 import struct
 query = struct.pack(">HHHHHH", 7, 0x100, 1, 0, 0, 0) + b"\\3www\\7allowed\\7example\\0" + struct.pack(">HH", 1, 1)
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(20)
-s.sendto(query, ("192.0.2.53", 53))
-answer = s.recvfrom(2048)
-print(answer[1][0], socket.inet_ntoa(answer[0][-4:]))
-s = socket.create_connection(("192.0.2.53", 53), 20)
-s.sendall(struct.pack(">H", len(query)) + query)
-print(socket.inet_ntoa(s.recv(2048)[-4:]))
+for family, server in (socket.AF_INET, "192.0.2.53"), (socket.AF_INET6, "2001:db8::53"):
+    s = socket.socket(family, socket.SOCK_DGRAM)
+    s.settimeout(20)
+    s.sendto(query, (server, 53))
+    answer = s.recvfrom(2048)
+    print(answer[1][0], socket.inet_ntoa(answer[0][-4:]))
+    s = socket.create_connection((server, 53), 20)
+    s.sendall(struct.pack(">H", len(query)) + query)
+    print(socket.inet_ntoa(s.recv(2048)[-4:]))
 """, policy=self.names_policy)
-        self.assertEqual(done.stdout, f"192.0.2.53 {PUBLIC}\n{PUBLIC}\n")
+        self.assertEqual(done.stdout, f"192.0.2.53 {PUBLIC}\n{PUBLIC}\n2001:db8::53 {PUBLIC}\n{PUBLIC}\n")
 
 
 class Wall(Enforcer):
@@ -587,12 +627,22 @@ except ConnectionError:
             for name, code in ("right.example", 0), ("wrong.example", 35):  # curl's: no TLS connection
                 done = self.curl(f"https://{name}:4433/", "-k", "--resolve", f"{name}:4433:{HERE}", policy=policy)
                 self.assertEqual(done.returncode, code, done.stderr)
-            done = self.curl(f"http://{HERE}:4433/", policy=policy)  # no TLS at all
-            self.assertNotEqual(done.returncode, 0)
-            self.assertIn("denied", done.stderr)
+            for url in f"http://{HERE}:4433/", f"https://{HERE}:4433/":  # no TLS at all, and no name of a server in it
+                done = self.curl(url, "-k", policy=policy)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("denied", done.stderr)
         finally:
             server.shutdown()
             server.server_close()
+
+    def test_the_host_that_a_rule_asks_for(self):
+        policy = self.write_policy("host.yaml", f"private-addresses: allow\nallow:\n  - {{address: {HERE}, port: {OPEN}, "
+                                                "http-host: \"*.right.example\"}\n")
+        for host, answer in [("www.right.example", "ok"), (f"WWW.Right.Example.:{OPEN}", "ok"), ("right.example", ""),
+                             ("www.wrong.example", ""), (HERE, "")]:
+            done = self.curl(f"http://{HERE}:{OPEN}/", "-H", f"Host: {host}", policy=policy)
+            self.assertEqual(done.stdout, answer, (host, done.stderr))
+            self.assertEqual("denied" in done.stderr, answer == "", host)
 
     def test_localhost(self):
         server = Server(("127.0.0.1", 8181), Answer)
@@ -617,6 +667,19 @@ except ConnectionError:
         done = fetch("per-target: {new-connections: 1/s}", "GET; GET; GET; exit 0")
         self.assertTrue(1 <= done.stdout.count("ok") < 3, done.stdout)
         self.assertIn("limits: new-connections", done.stderr)
+        done = fetch("per-target: {connections: 1}", f"""{PYTHON} -c '
+import socket
+first = socket.create_connection(("{HERE}", {OPEN}), 20)
+for _ in range(2):
+    first.sendall(b"G" b"ET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+    print(first.recv(4096)[:12])
+try:
+    print(socket.create_connection(("{HERE}", {OPEN}), 20).recv(1))
+except ConnectionError:
+    print("ended")'
+""")
+        self.assertEqual(done.stdout, "b'HTTP/1.1 200'\n" * 2 + "ended\n", done.stderr)
+        self.assertIn("limits: connections", done.stderr)
         done = fetch("total: {rate: 80kbit, connections: 1}", "GET && GET")
         self.assertEqual(done.stdout, "okok", done.stderr)
 

@@ -265,6 +265,14 @@ class View(Sandbox):
         self.assertFalse(pathlib.Path("/tmp/assay-exec-left-behind").exists())
         self.assertFalse(pathlib.Path("/run/assay-exec-left-behind").exists())
 
+    def test_files_that_name_who_answers(self):
+        self.assertEqual(self.out("--", "cat", "/etc/resolv.conf"), "nameserver 127.0.0.1\n")
+        hosts = self.out("--", "cat", "/etc/hosts").split()
+        self.assertEqual(hosts[:2] + hosts[-2:], ["127.0.0.1", "localhost", "::1", "localhost"])
+        switch = self.out("--", "cat", "/etc/nsswitch.conf")
+        self.assertIn("hosts: files dns\n", switch)
+        self.assertEqual(set(switch.split()) & {"resolve", "mdns4_minimal", "mdns4", "sss", "systemd", "nis", "ldap"}, set())
+
     def test_the_working_directory_stays(self):
         there = {p.name for p in self.folder.iterdir()}
         shown = self.out("--", "sh", "-c", "pwd; echo text > made-here; ls").split()

@@ -227,6 +227,30 @@ static void limits_hold(void **state)
         wall_down(&w);
 }
 
+/* A byte a second, and far more than all of it. */
+static void rates_hold(void **state)
+{
+        static const char *const rates[] = {"8bit", "1gbit"};
+
+        for (unsigned i = 0; i < 2; i++) {
+                _cleanup_text_ struct text policy = {0};
+                unsigned n = 0;
+                struct wall w;
+
+                text_addf(&policy,
+                          "allow: [{address: 198.18.0.2, port: 1000, transport: any}]\nlimits: {total: {rate: %s}}\n",
+                          rates[i]);
+                wall_up(&w, policy.data, 3);
+                for (unsigned k = 0; k < 20; k++)
+                        n += arrives(&w, 0, &w.pair.v4[1], 1000);
+                if (i == 0)
+                        assert_true(n < 10);
+                else
+                        assert_int_equal(n, 20);
+                wall_down(&w);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -235,6 +259,7 @@ int main(void)
                 cmocka_unit_test(pins_open_until_their_time),
                 cmocka_unit_test(the_outer_side_stops_what_the_inner_one_lets_through),
                 cmocka_unit_test(limits_hold),
+                cmocka_unit_test(rates_hold),
         };
         struct capability nft;
         struct err err = {0};
