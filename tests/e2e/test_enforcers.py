@@ -672,7 +672,10 @@ import socket
 first = socket.create_connection(("{HERE}", {OPEN}), 20)
 for _ in range(2):
     first.sendall(b"G" b"ET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
-    print(first.recv(4096)[:12])
+    answer = b""
+    while not answer.endswith(b"ok"):
+        answer += first.recv(4096) or exit("it ended early")
+    print(answer[:12])
 try:
     print(socket.create_connection(("{HERE}", {OPEN}), 20).recv(1))
 except ConnectionError:
