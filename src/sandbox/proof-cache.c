@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/proof-cache.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -12,8 +14,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/macro.h"
 #include "base/text.h"
 #include "sandbox/bundle.h"
 #include "sandbox/policy.h"
@@ -23,22 +27,53 @@
 #define RECORD_MAX 65536
 #define PREFIX     "proof-"
 #define NAME_SIZE  (sizeof(PREFIX) + 16)
+#define KEPT_MAX   64 /* proofs */
+#define KEPT_S     ((int64_t)24 * 60 * 60)
+
+#define PROGRAM_FORMAT "program %ju %ju"
 
 /* ---- the folder ---- */
 
-/* Nobody else may write there. Return: a descriptor or -1. */
-static int open_folder(void)
+#define FALLBACK_PARENT "/dev/shm"
+
+/* Anywhere but below /run and /dev, of which a command has its own, it could be visible to the command. */
+static void choose_folder(char path[static PATH_MAX])
 {
         const char *runtime = getenv("XDG_RUNTIME_DIR");
+        unsigned uid = (unsigned)geteuid();
+
+        if (runtime && strncmp(runtime, "/run/", 5) == 0 && !strstr(runtime, "/..")) {
+                snprintf(path, PATH_MAX, "%s/assay", runtime);
+                return;
+        }
+        snprintf(path, PATH_MAX, "/run/user/%u/assay", uid);
+        if (uid == 0)
+                snprintf(path, PATH_MAX, "/run/assay");
+        else if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                snprintf(path, PATH_MAX, FALLBACK_PARENT "/assay-%u", uid);
+}
+
+/* Where everybody may make files, but the folder of one cannot be taken away by another. */
+static bool is_sticky(const char *path)
+{
+        struct stat st;
+
+        return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0 && (st.st_mode & S_ISVTX);
+}
+
+/* Nobody else may write there, nor have put it there. Return: a descriptor or -1. */
+static int open_folder(void)
+{
         _cleanup_close_ int fd = -1;
         char path[PATH_MAX];
         struct stat st;
 
-        /* anywhere else it could be visible to the command */
-        if (!runtime || strncmp(runtime, "/run/", 5) != 0 || strstr(runtime, "/.."))
-                runtime = "/run";
-        snprintf(path, sizeof(path), "%s/assay", runtime);
-        fd = file_make_dir(AT_FDCWD, path, 0700);
+        choose_folder(path);
+        if (strncmp(path, FALLBACK_PARENT "/", sizeof(FALLBACK_PARENT)) == 0 && !is_sticky(FALLBACK_PARENT))
+                return -1;
+        if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                return -1;
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || st.st_mode & 077)
                 return -1;
         return TAKE_FD(fd);
@@ -60,7 +95,7 @@ static int add_program(struct text *key)
 
         if (stat("/proc/self/exe", &st) < 0)
                 return -errno;
-        text_addf(key, "program %ju %ju %jd %jd.%09ld\n", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
+        text_addf(key, PROGRAM_FORMAT " %jd %jd.%09ld\n", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
                   (intmax_t)st.st_size, (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
         return 0;
 }
@@ -112,6 +147,83 @@ static void name_file(const char *key, char buf[static NAME_SIZE])
         snprintf(buf, NAME_SIZE, PREFIX "%016" PRIx64, hash_of(key));
 }
 
+/* ---- what is kept no longer ---- */
+
+struct kept {
+        char name[NAME_SIZE];
+        int64_t changed_s;
+};
+
+/* Whether the beginning of a kept proof is of a program that was changed since, or of another kernel or boot, so that
+ * it will never be asked for again. Programs are told apart by their first two numbers. */
+static bool is_outdated(const char *text, const char *key)
+{
+        static const char kernel[] = "\nkernel ", run[] = "\nenforcer ";
+        const char *theirs = strstr(text, kernel), *theirs_end = strstr(text, run);
+        const char *ours = strstr(key, kernel), *ours_end = strstr(key, run);
+        uintmax_t device[2], inode[2];
+
+        if (!theirs || !theirs_end || theirs_end < theirs || theirs_end - theirs != ours_end - ours ||
+            memcmp(theirs, ours, (size_t)(ours_end - ours)) != 0)
+                return true;
+        if (sscanf(text, PROGRAM_FORMAT, &device[0], &inode[0]) != 2 ||
+            sscanf(key, PROGRAM_FORMAT, &device[1], &inode[1]) != 2)
+                return true;
+        return device[0] == device[1] && inode[0] == inode[1] &&
+               (theirs - text != ours - key || memcmp(text, key, (size_t)(ours - key)) != 0);
+}
+
+static bool is_stale(int folder, const char *name, const char *key, int64_t now_s, int64_t *ret_changed_s)
+{
+        _cleanup_free_ char *text = NULL;
+        struct stat st;
+        size_t len;
+
+        if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || now_s - st.st_mtim.tv_sec > KEPT_S)
+                return true;
+        *ret_changed_s = st.st_mtim.tv_sec;
+        return file_read(folder, name, RECORD_MAX, &text, &len, NULL) < 0 || is_outdated(text, key);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+        const struct kept *x = a, *y = b;
+
+        return (x->changed_s < y->changed_s) - (x->changed_s > y->changed_s);
+}
+
+/* Removes what is of no use any more, and the oldest of what is too much, but for @own. */
+static void sweep(int folder, const char *key, const char *own)
+{
+        int64_t now_s = clock_now_ns(CLOCK_REALTIME) / NSEC_PER_SEC;
+        int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+        struct kept kept[KEPT_MAX];
+        const struct dirent *entry;
+        size_t n = 0;
+
+        if (!dir && fd >= 0)
+                close(fd);
+        while (dir && (entry = readdir(dir))) {
+                struct kept *next = &kept[n];
+
+                if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 || streq(entry->d_name, own))
+                        continue;
+                if (strlen(entry->d_name) >= NAME_SIZE ||
+                    is_stale(folder, entry->d_name, key, now_s, &next->changed_s)) {
+                        unlinkat(folder, entry->d_name, 0);
+                        continue;
+                }
+                memcpy(next->name, entry->d_name, strlen(entry->d_name) + 1);
+                if (++n == KEPT_MAX) { /* with its own as many as there may be, and one more */
+                        qsort(kept, n, sizeof(kept[0]), newest_first);
+                        unlinkat(folder, kept[--n].name, 0);
+                }
+        }
+        if (dir)
+                closedir(dir);
+}
+
 /* ---- get and put ---- */
 
 static void replay(struct bundle *bundle, char *record)
@@ -156,5 +268,6 @@ void proof_cache_put(const struct run *run, const char *record)
         if (folder < 0 || !whole)
                 return;
         name_file(key, name);
-        file_write_atomic(folder, name, 0600, span_of_text(whole), NULL);
+        if (file_write_atomic(folder, name, 0600, span_of_text(whole), NULL) == 0)
+                sweep(folder, key, name);
 }

@@ -125,7 +125,7 @@ def isolate():
         return
     os.environ["ASSAY_E2E_ISOLATED"] = "1"
     os.execvp("unshare", ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "sh", "-c",
-                          'mount -t tmpfs none /run/lock && ip link set lo up && exec "$@"', "sh", sys.executable, *sys.argv])
+                          'mount -t tmpfs none /run/lock && mount -t tmpfs none /dev/shm && ip link set lo up && exec "$@"', "sh", sys.executable, *sys.argv])
 
 
 def main():

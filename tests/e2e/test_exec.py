@@ -612,6 +612,64 @@ class Proof(Sandbox):
                 self.assertFalse(any(proof["cached"] for proof in bundle["enforcement"]["proofs"]))
             self.assertEqual(list((pathlib.Path(folder) / "assay").iterdir()), [])
 
+    def test_proofs_that_are_of_no_use_go(self):
+        """Those of a changed program, of another boot and of yesterday, and of the rest the oldest."""
+        if os.geteuid() != 0 or self.user is not None:
+            self.skipTest("needs root")
+        with tempfile.TemporaryDirectory(dir="/run") as folder:
+            env = {**os.environ, "XDG_RUNTIME_DIR": folder}
+            self.exec("--", "true", env=env)
+            kept = pathlib.Path(folder) / "assay"
+            first, = kept.iterdir()
+            program_line, rest = first.read_text().split("\n", 1)
+            words = program_line.split(" ")
+
+            def write(name, text, age_s=1000):
+                path = kept / f"proof-{name:016x}"
+                path.write_text(text)
+                os.utime(path, (time.time() - age_s,) * 2)
+                return path.name
+            gone = [write(1, f"{' '.join(words[:3])} 1 1.000000000\n{rest}"),
+                    write(2, first.read_text().replace("\nboot ", "\nboot x")), write(3, "program"),
+                    write(4, first.read_text(), 2 * 86400)]
+            others = [write(100 + i, f"program {words[1]} {int(words[2]) + 1} {' '.join(words[3:])}\n{rest}", 1000 + i)
+                      for i in range(70)]
+            (kept / "notes").touch()
+            self.exec("--nested", "--", "true", env=env)
+            left = {path.name for path in kept.iterdir()}
+            self.assertEqual(left & set(gone), set())
+            self.assertEqual([other in left for other in others], [i < 62 for i in range(70)])
+            self.assertLessEqual({first.name, "notes"}, left)
+            self.assertEqual(len(left), 64 + 1)
+
+    def test_where_an_ordinary_user_has_no_folder_in_run(self):
+        """A folder below /dev/shm, if nobody else has put it there or may write there, is as good: the command has another."""
+        if self.user is None:
+            self.skipTest("for an ordinary user")
+        env = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
+        folder = pathlib.Path(f"/dev/shm/assay-{self.user}")
+        shutil.rmtree(folder, ignore_errors=True)
+        self.addCleanup(lambda: folder.unlink() if folder.is_symlink() else shutil.rmtree(folder, ignore_errors=True))
+
+        def is_cached(name):
+            return self.bundle(name, "--", "true", env=env)[1]["enforcement"]["proofs"][0]["cached"]
+        self.assertEqual([is_cached(name) for name in ("bundle1", "bundle2")], [False, True])
+        self.assertEqual(self.exec("--", "ls", "-A", "/dev/shm", env=env, cwd="/dev/shm").stdout, "")
+        folder.chmod(0o777)
+        self.assertFalse(is_cached("bundle3"))
+        folder.chmod(0o700)
+        self.assertTrue(is_cached("bundle4"))
+        os.chown(folder, 1, 1)
+        self.assertFalse(is_cached("bundle5"))
+        os.chown(folder, self.user, self.user)
+        with tempfile.TemporaryDirectory() as other:
+            moved = pathlib.Path(other) / "moved"
+            os.chmod(other, 0o755)
+            shutil.move(folder, moved)
+            os.chown(moved, self.user, self.user)
+            folder.symlink_to(moved)
+            self.assertFalse(is_cached("bundle6"))
+
     def test_what_this_kernel_lacks_is_in_the_record(self):
         _, bundle = self.bundle("bundle1", "--", "true", preexec_fn=program.refuse_landlock)
         self.assertIn("no Landlock", bundle["enforcement"]["weaker"][0])
