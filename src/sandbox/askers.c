@@ -10,15 +10,18 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "sandbox/bundle.h"
+#include "sandbox/holder.h"
 #include "sandbox/policy.h"
 #include "sandbox/rules.h"
 #include "sys/loop.h"
+#include "sys/sockdiag.h"
 #include "sys/witness.h"
 
-#define PLACES    1024 /* one target pushes out another of the same place, of whom then is not known who asks */
-#define PROGRAMS  256
-#define BUCKETS   1024
-#define KNOWN_MAX 4096 /* questions, after which they are counted and forgotten */
+#define PLACES           1024 /* one target pushes out another of the same place, of whom then is not known who asks */
+#define LOOKUPS_A_SECOND 200
+#define PROGRAMS         256
+#define BUCKETS          1024
+#define KNOWN_MAX        4096 /* questions, after which they are counted and forgotten */
 
 /* Who asked for a target last. */
 struct place {
@@ -53,6 +56,11 @@ struct askers {
         struct known *buckets[BUCKETS];
         size_t n_known;
         struct asker found;
+
+        /* Where nobody looks on. */
+        int sockdiag_fd; /* -1: none */
+        int64_t second_ns;
+        unsigned n_lookups; /* in that second */
 };
 
 void asker_read(pid_t pid, struct asker *ret)
@@ -96,6 +104,14 @@ static struct place *place_of(struct askers *askers, const struct witness_target
 static char *copy_of(const char *text)
 {
         return text && text[0] ? strdup(text) : NULL;
+}
+
+static void remember(struct askers *askers, const struct witness_target *to)
+{
+        struct place *place = place_of(askers, to);
+
+        free(place->executable);
+        *place = (struct place){.to = *to, .pid = askers->found.pid, .executable = copy_of(askers->found.executable)};
 }
 
 /* ---- what is known ---- */
@@ -211,17 +227,13 @@ static void on_question(const struct witness_report *report, pid_t pid, void *us
         const struct witness_question *question = &report->question;
         struct askers *askers = userdata;
         struct target target = target_of(&question->to);
-        struct place *place = place_of(askers, &question->to);
         char text[TARGET_TEXT], rule[DECISION_TEXT];
         struct decision decision;
 
         if (!askers->is_begun)
                 return;
         read_asker(askers, report, pid);
-        free(place->executable);
-        *place = (struct place){.to = question->to,
-                                .pid = askers->found.pid,
-                                .executable = copy_of(askers->found.executable)};
+        remember(askers, &question->to);
         if (!is_for_record(askers, &target)) {
                 know(askers, question, &askers->found, NULL, NULL);
         } else if (names_decide(askers->names, askers->sandbox->policy, &target, &decision) == POLICY_ALLOWED) {
@@ -239,23 +251,76 @@ static int on_reports(struct loop_io *io, uint32_t events)
         return 0;
 }
 
-const struct asker *askers_find(struct askers *askers, const struct target *target)
+static const struct asker *recall(struct askers *askers, const struct witness_target *to)
 {
-        const struct place *place;
-        struct witness_target to;
+        const struct place *place = place_of(askers, to);
 
-        if (!askers || !askers->witness)
-                return NULL;
-        /* Who asked was reported before anything came of it. */
-        witness_read(askers->witness, on_question, askers);
-        to = key_of(target);
-        place = place_of(askers, &to);
-        if (memcmp(&place->to, &to, sizeof(to)) != 0)
+        if (memcmp(&place->to, to, sizeof(*to)) != 0)
                 return NULL;
         askers->found.pid = place->pid;
         snprintf(askers->found.executable, sizeof(askers->found.executable), "%s",
                  place->executable ? place->executable : "");
         return &askers->found;
+}
+
+bool askers_looks_up(const struct askers *askers)
+{
+        return askers && !askers->witness && askers->sockdiag_fd >= 0;
+}
+
+/* What that costs the supervisor is bounded, however much is asked. */
+static bool may_look_up(struct askers *askers)
+{
+        int64_t now_ns = loop_now_ns(askers->sandbox->loop);
+
+        if (now_ns - askers->second_ns >= NSEC_PER_SEC) {
+                askers->second_ns = now_ns;
+                askers->n_lookups = 0;
+        }
+        return askers->n_lookups++ < LOOKUPS_A_SECOND;
+}
+
+static const struct asker *look_up(struct askers *askers, const struct target *target, const struct flow_end *from)
+{
+        int protocol = target->transport == TRANSPORT_UDP ? IPPROTO_UDP : IPPROTO_TCP;
+        uint32_t inode;
+        pid_t pid;
+
+        if (!from || !may_look_up(askers) ||
+            sockdiag_inode(askers->sockdiag_fd, protocol, &from->address, from->port, &target->address, target->port,
+                           &inode) < 0)
+                return NULL;
+        pid = holder_find(askers->sandbox->init, inode);
+        if (pid == 0)
+                return NULL;
+        asker_read(pid, &askers->found);
+        return &askers->found;
+}
+
+const struct asker *askers_find(struct askers *askers, const struct target *target, const struct flow_end *from,
+                                bool anew)
+{
+        const struct asker *found = NULL;
+        struct witness_target to;
+
+        if (!askers || askers->sandbox->is_proving)
+                return NULL;
+        to = key_of(target);
+        if (askers->witness) {
+                /* Who asked was reported before anything came of it. */
+                witness_read(askers->witness, on_question, askers);
+                return recall(askers, &to);
+        }
+        if (!askers_looks_up(askers))
+                return NULL;
+        if (!anew)
+                found = recall(askers, &to);
+        if (!found) {
+                found = look_up(askers, target, from);
+                if (found)
+                        remember(askers, &to);
+        }
+        return found;
 }
 
 /* ---- life ---- */
@@ -265,10 +330,9 @@ static void tell_weaker(const struct askers *askers, const char *why)
 {
         char sentence[1024];
 
-        snprintf(sentence, sizeof(sentence), "%s: %s",
-                 askers->counts ? "attempts that are allowed, bytes, and who is behind a denied one are not seen"
-                                : "who is behind an attempt is not seen",
-                 why);
+        snprintf(sentence, sizeof(sentence),
+                 "%swho asks is looked up in open sockets, and not known where it is gone: %s",
+                 askers->counts ? "what is allowed, and bytes, are not seen; " : "", why);
         log_debug("%s", sentence);
         bundle_weaker(askers->sandbox->bundle, sentence);
 }
@@ -283,9 +347,11 @@ int askers_open(struct sandbox *sandbox, const struct names *names, bool counts,
         askers = calloc(1, sizeof(*askers));
         if (!askers)
                 return err_set_nomem(err);
-        *askers = (struct askers){.sandbox = sandbox, .names = names, .counts = counts};
-        if (witness_open(&askers->witness, &why) < 0)
+        *askers = (struct askers){.sandbox = sandbox, .names = names, .counts = counts, .sockdiag_fd = -1};
+        if (witness_open(&askers->witness, &why) < 0) {
                 tell_weaker(askers, why.text);
+                askers->sockdiag_fd = sockdiag_open(NULL);
+        }
         sandbox->askers = askers;
         return 0;
 }
@@ -338,7 +404,7 @@ void askers_end(struct askers *askers)
 {
         uint64_t questions, flows;
 
-        if (!askers || !askers->is_begun)
+        if (!askers || !askers->witness || !askers->is_begun)
                 return;
         witness_read(askers->witness, on_question, askers);
         forget(askers);
@@ -358,6 +424,7 @@ void askers_free(struct askers *askers)
         if (askers->witness)
                 forget(askers);
         witness_free(askers->witness);
+        close_cleanup(&askers->sockdiag_fd);
         for (size_t i = 0; i < PLACES; i++)
                 free(askers->places[i].executable);
         for (size_t i = 0; i < PROGRAMS; i++)

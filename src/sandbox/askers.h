@@ -37,9 +37,25 @@ int askers_watch(struct askers *askers, struct err *err);
 /* askers_begin - from now on it is the command that asks; accepts NULL */
 void askers_begin(struct askers *askers);
 
-/* askers_find - who asked for @target last, by its transport, address and port; NULL where that is not known. Borrowed
- * until the next call of any function here. @askers may be NULL. */
-const struct asker *askers_find(struct askers *askers, const struct target *target);
+/* askers_looks_up - whether who asks is looked up in the socket that a flow has, since nobody sees it being asked:
+ * then the socket has to be there. @askers may be NULL. */
+bool askers_looks_up(const struct askers *askers);
+
+/* An end of a flow, in N. */
+struct flow_end {
+        struct ip_prefix address;
+        uint16_t port;
+};
+
+/* askers_find - who asks for @target, by its transport, address and port
+ * @askers: may be NULL
+ * @from:   from where, to look it up; may be NULL
+ * @anew:   look it up, else who asked for that target first will do
+ *
+ * Return: NULL where that is not known. Borrowed until the next call of any function here.
+ */
+const struct asker *askers_find(struct askers *askers, const struct target *target, const struct flow_end *from,
+                                bool anew);
 
 /* askers_end - record what has been counted, after the command's end; accepts NULL */
 void askers_end(struct askers *askers);

@@ -79,12 +79,13 @@ static char *format_destination(const struct proxy *proxy, const struct destinat
         return target_format(&target, buf);
 }
 
-void proxy_tell(const struct proxy *proxy, const struct destination *to, const struct decision *decision, bool allowed,
-                const char *why)
+void proxy_tell(const struct proxy *proxy, const struct destination *from, const struct destination *to,
+                const struct decision *decision, bool allowed, const char *why)
 {
         char text[TARGET_TEXT], rule[DECISION_TEXT];
         struct target target = {.transport = to->transport, .address = to->address, .port = to->port};
         struct bundle_attempt attempt = {.target = text, .rule = why ? why : rule, .is_allowed = allowed};
+        struct flow_end end;
         const struct asker *who;
 
         if (is_control(proxy, to))
@@ -92,7 +93,9 @@ void proxy_tell(const struct proxy *proxy, const struct destination *to, const s
         format_destination(proxy, to, text);
         if (!why)
                 decision_rule_format(decision, rule);
-        who = askers_find(proxy->sandbox->askers, &target);
+        if (from)
+                end = (struct flow_end){.address = from->address, .port = from->port};
+        who = askers_find(proxy->sandbox->askers, &target, from ? &end : NULL, !allowed);
         if (!allowed) {
                 sandbox_denied(proxy->sandbox, text, attempt.rule, who);
                 return;
@@ -115,7 +118,7 @@ int proxy_open_flow(struct proxy *proxy, const struct destination *to, struct qu
         r = quota_open(proxy->quotas, format_destination(proxy, to, text), loop_now_ns(proxy->sandbox->loop), flow,
                        &why);
         if (why)
-                proxy_tell(proxy, to, NULL, false, why);
+                proxy_tell(proxy, NULL, to, NULL, false, why);
         return r;
 }
 
@@ -188,7 +191,8 @@ static int add_rules(struct proxy *proxy, struct err *err)
                                .has_names = rules_has_names(policy),
                                .has_resolver = rules_has_names(policy),
                                .proxy_port = PROXY_PORT,
-                               .localhost = proxy->localhost};
+                               .localhost = proxy->localhost,
+                               .holds = askers_looks_up(proxy->sandbox->askers)};
         rules_inner(&rules, &text);
         if (text.failed)
                 return err_set_nomem(err);

@@ -215,6 +215,7 @@ static void describe(const struct sandbox *sandbox, const struct wall *wall, str
                 .own_v6 = wall->own_v6,
                 .hands_over_v4 = wall->hands_over_v4,
                 .hands_over_v6 = wall->hands_over_v6,
+                .holds = askers_looks_up(sandbox->askers),
         };
 }
 
@@ -233,11 +234,11 @@ static int wall_inside(struct sandbox *sandbox, struct err *err)
         sandbox->state = wall = calloc(1, sizeof(*wall));
         if (!wall || policy_ranges(sandbox->policy, &wall->ranges, &wall->n_ranges) < 0)
                 return err_set_nomem(err);
-        describe(sandbox, wall, &rules);
-        rules_inner(&rules, &text);
         r = names_open(sandbox, &wall->names, err);
         if (r == 0)
                 r = askers_open(sandbox, wall->names, true, err);
+        describe(sandbox, wall, &rules);
+        rules_inner(&rules, &text);
         if (r == 0)
                 r = nft_open(NULL, &wall->inner, err);
         if (r == 0)

@@ -89,10 +89,11 @@ enum policy_outcome proxy_decide(const struct proxy *proxy, const struct destina
                                  const char *http_host, bool *ret_by_name, struct decision *ret);
 
 /* proxy_tell - tell and record what became of an attempt
- * @why: instead of the decision's rule; NULL: that rule
+ * @from: the command's end; NULL: not known
+ * @why:  instead of the decision's rule; NULL: that rule
  */
-void proxy_tell(const struct proxy *proxy, const struct destination *to, const struct decision *decision, bool allowed,
-                const char *why);
+void proxy_tell(const struct proxy *proxy, const struct destination *from, const struct destination *to,
+                const struct decision *decision, bool allowed, const char *why);
 
 /* proxy_open_flow - count one more flow to @to, and tell where a limit refuses it. Return: as quota_open(). */
 int proxy_open_flow(struct proxy *proxy, const struct destination *to, struct quota_flow *flow);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
+#include "sandbox/askers.h"
 #include "sandbox/inspector.h"
 #include "sandbox/proxy-internal.h"
 
@@ -53,6 +54,19 @@ struct tcp_flow {
         struct loop_timer pause; /* set while a limit of rate lets nothing be read */
         bool inspects, is_connected, is_connecting;
 };
+
+/* As proxy_tell(). */
+static void tell(const struct tcp_flow *flow, const struct decision *decision, bool allowed, const char *why)
+{
+        struct sockaddr_storage address;
+        socklen_t len = sizeof(address);
+        struct destination from;
+        bool is_known = askers_looks_up(flow->proxy->sandbox->askers) &&
+                        getpeername(flow->client.fd, (struct sockaddr *)&address, &len) == 0 &&
+                        destination_read(TRANSPORT_TCP, &address, &from);
+
+        proxy_tell(flow->proxy, is_known ? &from : NULL, &flow->to, decision, allowed, why);
+}
 
 /* ---- pipes ---- */
 
@@ -178,7 +192,7 @@ static int hold(struct tcp_flow *flow, const uint8_t *bytes, size_t len)
         uint8_t *grown;
 
         if (proxy->held_bytes - client->held_size + size > HELD_TOTAL_MAX) {
-                proxy_tell(proxy, &flow->to, NULL, false, "too many connections have not said yet whom they ask for");
+                tell(flow, NULL, false, "too many connections have not said yet whom they ask for");
                 return -ENOBUFS;
         }
         grown = realloc(client->held, size);
@@ -205,7 +219,7 @@ static int look(struct tcp_flow *flow, const uint8_t *bytes, size_t len)
         r = inspector_read(&flow->inspector, span_of(bytes, len), client->has_ended, &passes, &why);
         if (r < 0) {
                 if (why)
-                        proxy_tell(flow->proxy, &flow->to, NULL, false, why);
+                        tell(flow, NULL, false, why);
                 return r;
         }
         client->released += (uint32_t)passes;
@@ -236,7 +250,7 @@ static ssize_t read_over_limit(struct tcp_flow *flow, struct half *from)
                 from->has_ended = true;
                 return 0;
         }
-        proxy_tell(flow->proxy, &flow->to, NULL, false, "limits: bytes");
+        tell(flow, NULL, false, "limits: bytes");
         return -EDQUOT;
 }
 
@@ -486,7 +500,7 @@ static int on_resume(struct loop_timer *timer)
 static int cannot_open(const struct tcp_flow *flow, int r)
 {
         if (r == -EMFILE || r == -ENFILE)
-                proxy_tell(flow->proxy, &flow->to, NULL, false, "this host has no more descriptors");
+                tell(flow, NULL, false, "this host has no more descriptors");
         return r;
 }
 
@@ -574,12 +588,11 @@ static bool is_allowed(void *userdata, const char *sni, const char *http_host)
                 policy_decide(proxy->sandbox->policy, &target, &decision);
                 allowed = decision.outcome == POLICY_ALLOWED;
                 if (!allowed)
-                        proxy_tell(proxy, &flow->to, NULL, false,
-                                   "it asks for another host than the name that was looked up");
+                        tell(flow, NULL, false, "it asks for another host than the name that was looked up");
         } else if (!allowed) {
-                proxy_tell(proxy, &flow->to, &decision, false, NULL);
+                tell(flow, &decision, false, NULL);
         } else if (flow->inspector.mode == INSPECTOR_FIRST || flow->inspector.mode == INSPECTOR_HTTP_HEAD) {
-                proxy_tell(proxy, &flow->to, &decision, true, NULL);
+                tell(flow, &decision, true, NULL);
         }
         return allowed;
 }
@@ -617,20 +630,20 @@ static int flow_begin(struct tcp_flow *flow)
                 return -EAFNOSUPPORT;
         switch (proxy_decide(flow->proxy, &flow->to, NULL, NULL, &by_name, &decision)) {
         case POLICY_DENIED:
-                proxy_tell(flow->proxy, &flow->to, &decision, false, NULL);
+                tell(flow, &decision, false, NULL);
                 return -EPERM;
         case POLICY_PENDING:
                 flow->inspects = flow->inspector.is_strict = true;
                 break;
         case POLICY_ALLOWED:
                 flow->inspects = by_name;
-                if (!flow->inspects)
-                        proxy_tell(flow->proxy, &flow->to, &decision, true, NULL);
         }
         setsockopt(flow->client.fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
         if (decision.outcome == POLICY_ALLOWED) {
                 int r = connect_server(flow);
 
+                if (!flow->inspects) /* once it is on its way, since it may take a while to find out who asks */
+                        tell(flow, &decision, true, NULL);
                 if (r < 0)
                         return r;
         }
@@ -660,7 +673,7 @@ static void refuse(const struct proxy *proxy, int fd)
         snprintf(why, sizeof(why), "%zu connections are open, and no more fit in the limit of descriptors (ulimit -n)",
                  proxy->n_tcp_flows);
         if (getsockname(fd, (struct sockaddr *)&target, &len) == 0 && destination_read(TRANSPORT_TCP, &target, &to))
-                proxy_tell(proxy, &to, NULL, false, why);
+                proxy_tell(proxy, NULL, &to, NULL, false, why);
         close_at_once(fd);
 }
 

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/macro.h"
 #include "sandbox/proxy-internal.h"
+#include "wire/packet.h"
 
 #define READS_MAX 64 /* at one wake-up */
 #define IDLE_NS                                                                                                        \
@@ -110,7 +111,7 @@ static bool may_pass(struct udp_flow *flow, size_t len)
         if (now_ns < flow->resumes_ns)
                 return false;
         if (quota_chunk(flow->proxy->quotas, &flow->quota, len) == 0 && len > 0) {
-                proxy_tell(flow->proxy, &flow->to, NULL, false, "limits: bytes");
+                proxy_tell(flow->proxy, &flow->client, &flow->to, NULL, false, "limits: bytes");
                 return false;
         }
         if (quota_move(flow->proxy->quotas, &flow->quota, len, now_ns, &wait_ns) < 0)
@@ -126,33 +127,11 @@ void proxy_udp_end_oldest(struct proxy *proxy)
 
 /* ---- what comes back ---- */
 
-static uint32_t add_words(uint32_t sum, const void *data, size_t len)
-{
-        const uint8_t *bytes = data;
-
-        for (; len > 1; bytes += 2, len -= 2)
-                sum += get_be16(bytes);
-        return len > 0 ? sum + (uint32_t)bytes[0] * 256 : sum;
-}
-
-/* The checksum of RFC 768 over the pseudo-header of either family, and the datagram. 0 is sent as all ones. */
-static uint16_t udp_checksum(const struct udp_flow *flow, const uint8_t *datagram, size_t len)
-{
-        size_t address_bytes = flow->to.address.family == AF_INET ? 4 : 16;
-        uint32_t sum = IPPROTO_UDP + (uint32_t)len;
-
-        sum = add_words(sum, flow->to.address.bytes, address_bytes);
-        sum = add_words(sum, flow->client.address.bytes, address_bytes);
-        sum = add_words(sum, datagram, len);
-        while (sum >> 16)
-                sum = (sum & 0xffff) + (sum >> 16);
-        return sum == 0xffff ? 0xffff : (uint16_t)~sum;
-}
-
 /* The headers of a datagram from the flow's destination to the command. Return: their length. */
 static size_t put_headers(const struct udp_flow *flow, uint8_t *packet, size_t payload_bytes)
 {
         size_t udp_bytes = sizeof(struct udphdr) + payload_bytes, ip_bytes;
+        uint16_t checksum;
         uint8_t *udp;
 
         if (flow->to.address.family == AF_INET) {
@@ -180,7 +159,9 @@ static size_t put_headers(const struct udp_flow *flow, uint8_t *packet, size_t p
         put_be16(udp + 2, flow->client.port);
         put_be16(udp + 4, (uint16_t)udp_bytes);
         put_be16(udp + 6, 0);
-        put_be16(udp + 6, udp_checksum(flow, udp, udp_bytes));
+        checksum = packet_checksum(flow->to.address.family, flow->to.address.bytes, flow->client.address.bytes,
+                                   IPPROTO_UDP, udp, udp_bytes);
+        put_be16(udp + 6, checksum ? checksum : UINT16_MAX); /* 0 would mean that there is none */
         return ip_bytes + sizeof(struct udphdr);
 }
 
@@ -257,7 +238,7 @@ static struct udp_flow *flow_for(struct proxy *proxy, const struct destination *
         if (flow)
                 return flow;
         outcome = proxy_decide(proxy, to, NULL, NULL, NULL, &decision);
-        proxy_tell(proxy, to, &decision, outcome == POLICY_ALLOWED,
+        proxy_tell(proxy, client, to, &decision, outcome == POLICY_ALLOWED,
                    outcome == POLICY_PENDING ? "a server name and a host are read from TCP only" : NULL);
         return outcome == POLICY_ALLOWED ? flow_new(proxy, client, to) : NULL;
 }

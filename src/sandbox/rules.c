@@ -279,8 +279,13 @@ void rules_inner(const struct rules *rules, struct text *out)
         text_add(out, "counter refused { }\n");
         if (rules->has_resolver)
                 add_resolver(out);
+        text_add(out, "chain refuse {\ncounter name refused\n");
+        if (rules->holds)
+                text_addf(out,
+                          "tcp flags & (fin | syn | rst | ack) == syn limit rate 200/second burst 200 packets "
+                          "log group %d snaplen %d drop\n",
+                          RULES_LOG_GROUP, RULES_LOG_BYTES);
         text_addf(out,
-                  "chain refuse {\ncounter name refused\n"
                   "limit rate 1000/second burst 1000 packets log group %d snaplen %d\n"
                   "meta l4proto tcp reject with tcp reset\nreject with icmpx admin-prohibited\n}\n",
                   RULES_LOG_GROUP, RULES_LOG_BYTES);

@@ -40,7 +40,9 @@ struct rules {
         struct policy_limits total;
         uint16_t proxy_port; /* 0: packets leave by a link. Else they are for a transparent listener at this port of N,
                               * which decides what is pending, and N's own addresses are RULES_OWN_V4 and _V6 */
-        struct port_set localhost;         /* ports of 127.0.0.1 that are for that listener, too */
+        struct port_set localhost; /* ports of 127.0.0.1 that are for that listener, too */
+        bool holds; /* who opens a connection that is refused is not told by the rules but left to wait, for who reads
+                     * the reports to look at the socket and answer with a reset; not more than 200 a second */
         const char *link;                  /* its name on the host */
         const char *own_v4, *own_v6;       /* the addresses of its other end: of whatever leaves N */
         bool masquerades;                  /* some of it lies beyond the host, which then lends its own address */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sys/sockdiag.h"
 
+#include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -108,6 +109,41 @@ int sockdiag_open(struct err *err)
         int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
         return fd < 0 ? err_set_errno(err, ERR_UNSUPPORTED, errno, "cannot ask the kernel which sockets are open") : fd;
+}
+
+int sockdiag_inode(int fd, int protocol, const struct ip_prefix *local, uint16_t local_port,
+                   const struct ip_prefix *remote, uint16_t remote_port, uint32_t *ret)
+{
+        struct request request = {
+                .header = {.nlmsg_len = sizeof(request),
+                           .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                           .nlmsg_flags = NLM_F_REQUEST},
+                .body = {.sdiag_family = (uint8_t)local->family,
+                         .sdiag_protocol = (uint8_t)protocol,
+                         .idiag_states = UINT32_MAX,
+                         .id = {.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}},
+        };
+        struct inet_diag_sockid *id = &request.body.id;
+        bool swaps = protocol == IPPROTO_UDP; /* the kernel looks for who gets a datagram from there */
+        uint8_t answer[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
+        const struct nlmsghdr *header = (const struct nlmsghdr *)answer;
+        const struct inet_diag_msg *socket = NLMSG_DATA(header);
+        ssize_t len;
+
+        id->idiag_sport = htons(swaps ? remote_port : local_port);
+        id->idiag_dport = htons(swaps ? local_port : remote_port);
+        memcpy(id->idiag_src, swaps ? remote->bytes : local->bytes, sizeof(id->idiag_src));
+        memcpy(id->idiag_dst, swaps ? local->bytes : remote->bytes, sizeof(id->idiag_dst));
+        if (send(fd, &request, sizeof(request), 0) < 0)
+                return -errno;
+        len = recv(fd, answer, sizeof(answer), 0);
+        if (len < 0)
+                return -errno;
+        if (!NLMSG_OK(header, len) || header->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+            header->nlmsg_len < NLMSG_LENGTH(sizeof(*socket)) || socket->idiag_inode == 0)
+                return -ENOENT;
+        *ret = socket->idiag_inode;
+        return 0;
 }
 
 int sockdiag_remotes(int fd, int (*fn)(const struct ip_prefix *remote, void *userdata), void *userdata, struct err *err)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/err.h"
 #include "sys/ip.h"
 
@@ -11,6 +13,15 @@
  * Return: a descriptor that the caller closes; a negative errno.
  */
 int sockdiag_open(struct err *err);
+
+/* sockdiag_inode - the socket of one flow, by the number that /proc/PID/fd shows it under ("socket:[1234]")
+ * @protocol: IPPROTO_TCP, IPPROTO_UDP
+ *
+ * Addresses are of one family: that of the packets, also where the socket is one of IPv6 and they are mapped. Return:
+ * 0; -ENOENT where there is none (any more), or no process has it; another negative errno.
+ */
+int sockdiag_inode(int fd, int protocol, const struct ip_prefix *local, uint16_t local_port,
+                   const struct ip_prefix *remote, uint16_t remote_port, uint32_t *ret);
 
 /* sockdiag_remotes - the far ends of all TCP and UDP sockets that have one
  * @fd: from sockdiag_open()

@@ -7,6 +7,13 @@
 
 #define IPV4_HEADER_BYTES   20
 #define IPV6_HEADER_BYTES   40
+#define TCP_HEADER_BYTES    20
+#define TCP_FLAGS_AT        13
+#define TCP_FIN             0x01
+#define TCP_SYN             0x02
+#define TCP_RST             0x04
+#define TCP_ACK             0x10
+#define TTL                 64
 #define FRAGMENT_OFFSET     0x1fff
 #define FRAGMENT_MORE       0x2000
 #define EXTENSION_UNIT      8 /* bytes; a length counts these beyond the first */
@@ -20,6 +27,7 @@ static void parse_ports(struct span packet, size_t offset, struct packet_flow *f
         if ((flow->protocol != IPPROTO_TCP && flow->protocol != IPPROTO_UDP) || !span_sub(packet, offset, 4, &ports))
                 return;
         flow->has_ports = true;
+        flow->ports_at = offset;
         flow->source_port = get_be16(ports.data);
         flow->destination_port = get_be16(ports.data + 2);
 }
@@ -110,4 +118,70 @@ int packet_flow_parse(struct span packet, struct packet_flow *ret)
         if (r == 0)
                 *ret = flow;
         return r;
+}
+
+/* ---- what answers a packet ---- */
+
+static uint32_t add_words(uint32_t sum, const uint8_t *bytes, size_t len)
+{
+        for (; len > 1; bytes += 2, len -= 2)
+                sum += get_be16(bytes);
+        return len > 0 ? sum + (uint32_t)bytes[0] * 256 : sum;
+}
+
+uint16_t packet_checksum(int family, const uint8_t *source, const uint8_t *destination, uint8_t protocol,
+                         const uint8_t *segment, size_t len)
+{
+        size_t address_bytes = family == AF_INET ? 4 : 16;
+        uint32_t sum = protocol + (uint32_t)len;
+
+        sum = add_words(sum, source, address_bytes);
+        sum = add_words(sum, destination, address_bytes);
+        sum = add_words(sum, segment, len);
+        while (sum >> 16)
+                sum = (sum & 0xffff) + (sum >> 16);
+        return (uint16_t)~sum;
+}
+
+static size_t put_ip_header(const struct packet_flow *request, uint8_t *packet)
+{
+        if (request->family == AF_INET) {
+                packet[0] = 4 << 4 | IPV4_HEADER_BYTES / 4;
+                put_be16(packet + 2, IPV4_HEADER_BYTES + TCP_HEADER_BYTES);
+                packet[8] = TTL;
+                packet[9] = IPPROTO_TCP;
+                memcpy(packet + 12, request->destination, 4);
+                memcpy(packet + 16, request->source, 4);
+                return IPV4_HEADER_BYTES;
+        }
+        packet[0] = 6 << 4;
+        put_be16(packet + 4, TCP_HEADER_BYTES);
+        packet[6] = IPPROTO_TCP;
+        packet[7] = TTL;
+        memcpy(packet + 8, request->destination, 16);
+        memcpy(packet + 24, request->source, 16);
+        return IPV6_HEADER_BYTES;
+}
+
+size_t packet_reset(struct span syn, const struct packet_flow *flow, uint8_t ret[static PACKET_RESET_BYTES])
+{
+        struct span head;
+        uint8_t *tcp;
+        size_t len;
+
+        if (flow->protocol != IPPROTO_TCP || !flow->has_ports ||
+            !span_sub(syn, flow->ports_at, TCP_FLAGS_AT + 1, &head) ||
+            (head.data[TCP_FLAGS_AT] & (TCP_FIN | TCP_SYN | TCP_RST | TCP_ACK)) != TCP_SYN)
+                return 0;
+        memset(ret, 0, PACKET_RESET_BYTES);
+        len = put_ip_header(flow, ret);
+        tcp = ret + len;
+        put_be16(tcp, flow->destination_port);
+        put_be16(tcp + 2, flow->source_port);
+        put_be32(tcp + 8, get_be32(head.data + 4) + 1); /* acknowledges the request */
+        tcp[12] = TCP_HEADER_BYTES / 4 << 4;
+        tcp[TCP_FLAGS_AT] = TCP_RST | TCP_ACK;
+        put_be16(tcp + 16,
+                 packet_checksum(flow->family, flow->source, flow->destination, IPPROTO_TCP, tcp, TCP_HEADER_BYTES));
+        return len + TCP_HEADER_BYTES;
 }

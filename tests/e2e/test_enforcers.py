@@ -139,7 +139,6 @@ class Enforcer(unittest.TestCase):
     """What holds for every one of them."""
     __test__ = False
     enforcer, user = None, None
-    sees_who = True
 
     @classmethod
     def setUpClass(cls):
@@ -236,7 +235,7 @@ class Enforcer(unittest.TestCase):
         folder = tempfile.mkdtemp(prefix="assay-record-")
         self.addCleanup(shutil.rmtree, folder)
         os.chmod(folder, 0o777)
-        args = self.args(PYTHON, "-c", "import os, socket, sys\n" + script + "\nsys.stdin.read()")
+        args = self.args(PYTHON, "-c", "import errno, os, socket, sys\n" + script + "\nsys.stdin.read()")
         args[args.index("--"):args.index("--")] = ["--bundle", f"{folder}/record"]
         process = subprocess.Popen(args, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    cwd="/", **kwargs)
@@ -253,8 +252,8 @@ def ask(family, kind, *where):
     kept.append(s)
     try:
         s.connect(where) if kind == socket.SOCK_STREAM else s.sendto(b"x", where)
-    except OSError:
-        pass
+    except OSError as e:
+        print(errno.errorcode[e.errno], end=" ")
 kept = []
 for kind in socket.SOCK_STREAM, socket.SOCK_DGRAM:
     ask(socket.AF_INET, kind, "192.0.2.7", 81)
@@ -269,10 +268,10 @@ for kind in socket.SOCK_STREAM, socket.SOCK_DGRAM:
         out, record = self.record(self.ASKS + "print(os.getpid())", len(self.ASKED))
         denied = record["network"]["denied"]
         self.assertEqual({entry["target"] for entry in denied}, self.ASKED)
-        self.assertEqual({entry["executable"] for entry in denied}, {os.path.realpath(PYTHON) if self.sees_who else None})
+        self.assertEqual({entry["executable"] for entry in denied}, {os.path.realpath(PYTHON)}, denied)
         self.assertEqual(len({entry["pid"] for entry in denied}), 1, denied)
-        if self.sees_who:
-            self.assertGreater(denied[0]["pid"], int(out.split()[-1]))  # which has few in its namespace
+        self.assertGreater(denied[0]["pid"], int(out.split()[-1]))  # which has few in its namespace
+        self.assertEqual(out.split()[:-1], ["ECONNREFUSED"] * 3 + ["EPERM"] * 3)
         self.assertEqual({entry["count"] for entry in denied}, {1})
 
     def test_the_record_has_what_flowed(self):
@@ -316,7 +315,7 @@ talk(10, 20, "closes")
                            "received_bytes": 1 + 3000 + 300000 + 20}])
         allowed = record["network"]["allowed"]
         self.assertEqual([(entry["target"], entry["count"], entry["executable"]) for entry in allowed],
-                         [(f"tcp {HERE}:9998", 5, os.path.realpath(PYTHON) if self.sees_who else None)])
+                         [(f"tcp {HERE}:9998", 5, os.path.realpath(PYTHON))])
         self.assertEqual(record["network"]["denied"], [])
 
     def test_errnos(self):
@@ -541,11 +540,11 @@ class Wall(Enforcer):
             self.assertIn(f"wall: {path}{place}", done.stderr)
 
     def test_what_nobody_could_see_is_null(self):
-        """Without BPF nobody looks on where the command asks, and the record says so."""
+        """Without BPF nobody sees what passes, and who was refused is looked up; the record says so."""
         _, record = self.record(self.ASKS, len(self.ASKED), preexec_fn=program.refuse_bpf)
         network = record["network"]
         self.assertEqual({entry["target"] for entry in network["denied"]}, self.ASKED)
-        self.assertEqual({(entry["executable"], entry["pid"]) for entry in network["denied"]}, {(None, None)})
+        self.assertEqual({entry["executable"] for entry in network["denied"]}, {os.path.realpath(PYTHON)})
         self.assertEqual((network["allowed"], network["allowed_omitted"], network["destinations"]), (None, None, None))
         self.assertIn("CAP_BPF", " ".join(record["enforcement"]["weaker"]))
 
@@ -715,7 +714,39 @@ print(got == data)
 class OrdinaryProxy(Proxy):
     """As an ordinary user, in user namespaces of its own."""
     user = ORDINARY
-    sees_who = False
+
+    def test_who_is_gone_is_null(self):
+        """Nobody looks on, and the socket is closed before the supervisor gets to look for it."""
+        folder = tempfile.mkdtemp(prefix="assay-record-")
+        self.addCleanup(shutil.rmtree, folder)
+        os.chmod(folder, 0o777)
+        args = self.args(PYTHON, "-c", """
+import socket, sys
+print("there", flush=True)
+sys.stdin.readline()
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+try:
+    s.sendto(b"x", ("192.0.2.7", 81))
+except OSError:
+    s.close()
+print("gone", flush=True)
+sys.stdin.readline()
+""")
+        args[args.index("--"):args.index("--")] = ["--bundle", f"{folder}/record"]
+        process = subprocess.Popen(args, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   cwd="/")
+        self.assertEqual(process.stdout.readline(), "there\n")
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        self.assertEqual(process.stdout.readline(), "gone\n")
+        process.send_signal(signal.SIGCONT)
+        process.communicate("\n", timeout=60)
+        record = json.loads((pathlib.Path(folder) / "record" / "run-bundle.json").read_text())
+        denied, = record["network"]["denied"]
+        self.assertEqual((denied["target"], denied["executable"], denied["pid"]), ("udp 192.0.2.7:81", None, None))
+        self.assertIn("not known where it is gone", " ".join(record["enforcement"]["weaker"]))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -149,6 +150,52 @@ static void test_mapped(void **state)
         assert_int_equal(seen.v6 + seen.other, 0);
 }
 
+static uint32_t inode_of(int fd)
+{
+        struct stat st;
+
+        assert_int_equal(fstat(fd, &st), 0);
+        return (uint32_t)st.st_ino;
+}
+
+/* The socket of a flow, also where it is one of IPv6 that speaks IPv4, and of datagrams that is not connected. */
+static void test_inode(void **state)
+{
+        _cleanup_netns_ struct netns ns = NETNS_INIT;
+        _cleanup_netlink_ struct netlink *nl = NULL;
+        _cleanup_close_ int diag = -1, tcp = -1, udp = -1, fd = -1;
+        struct sockaddr_in6 mapped = {.sin6_family = AF_INET6}, own;
+        struct ip_prefix here, elsewhere;
+        struct sockaddr_storage to, at;
+        struct err err = {0};
+        socklen_t len, own_len = sizeof(own);
+        uint32_t inode;
+        uint16_t port;
+
+        assert_int_equal(ip_prefix_parse("127.0.0.1", &here), 0);
+        assert_int_equal(ip_prefix_parse("192.0.2.1", &elsewhere), 0);
+        assert_ok(netns_new(&ns, &err));
+        assert_ok(netlink_open(&ns, &nl, &err));
+        assert_ok(link_set_up_loopback(nl, &err));
+        diag = netns_run(&ns, open_diag, NULL, &err);
+        udp = listener(&ns, AF_INET, SOCK_DGRAM, &at, &len);
+        tcp = listener(&ns, AF_INET, SOCK_STREAM, &to, &len);
+        port = ntohs(((struct sockaddr_in *)&to)->sin_port);
+        mapped.sin6_port = htons(port);
+        assert_int_equal(inet_pton(AF_INET6, "::ffff:127.0.0.1", &mapped.sin6_addr), 1);
+        memcpy(&to, &mapped, sizeof(mapped));
+        fd = connected(&ns, AF_INET6, SOCK_STREAM, &to, sizeof(mapped));
+        assert_int_equal(getsockname(fd, (struct sockaddr *)&own, &own_len), 0);
+
+        assert_int_equal(sockdiag_inode(diag, IPPROTO_TCP, &here, ntohs(own.sin6_port), &here, port, &inode), 0);
+        assert_int_equal(inode, inode_of(fd));
+        assert_int_equal(sockdiag_inode(diag, IPPROTO_UDP, &here, ntohs(((struct sockaddr_in *)&at)->sin_port),
+                                        &elsewhere, 7, &inode),
+                         0);
+        assert_int_equal(inode, inode_of(udp));
+        assert_int_equal(sockdiag_inode(diag, IPPROTO_TCP, &here, 1, &elsewhere, 7, &inode), -ENOENT);
+}
+
 /* Who stops in the middle of an answer gets a whole one next time. */
 static void test_stop(void **state)
 {
@@ -180,6 +227,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_remotes),
                 cmocka_unit_test(test_mapped),
+                cmocka_unit_test(test_inode),
                 cmocka_unit_test(test_stop),
         };
         struct err err = {0};

@@ -141,6 +141,42 @@ static void what_is_cut_off(void **state)
         assert_int_equal(packet_flow_parse(span_of(bad, sizeof(bad)), &flow), -EINVAL);
 }
 
+/* The example of RFC 1071, section 3, whose sum is ddf2; a pseudo-header of zeros adds only the length. */
+static void checksum(void **state)
+{
+        static const uint8_t example[] = {0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7}, zeros[16];
+
+        assert_int_equal(packet_checksum(AF_INET, zeros, zeros, 0, example, sizeof(example)),
+                         (uint16_t) ~(0xddf2 + sizeof(example)));
+        assert_int_equal(packet_checksum(AF_INET6, zeros, zeros, 0, example, sizeof(example)),
+                         (uint16_t) ~(0xddf2 + sizeof(example)));
+}
+
+/* RFC 9293, 3.5.2: <SEQ=0><ACK=SEG.SEQ+1><CTL=RST,ACK>, and only for what asks to open a connection. */
+static void reset(void **state)
+{
+        static const uint8_t expected[] = {0x45, 0,    0,    40,   0,    0,    0, 0,  64,   6,    0, 0, 192, 0,
+                                           2,    1,    10,   0,    0,    1,    0, 80, 0x30, 0x39, 0, 0, 0,   0,
+                                           0x12, 0x34, 0x57, 0x00, 0x50, 0x14, 0, 0,  0,    0,    0, 0};
+        uint8_t syn[40] = {0x45, 0, 0, 40,   0,    0, 0,  0,    64,   6,    0,    0, 10, 0, 0, 1,    192,
+                           0,    2, 1, 0x30, 0x39, 0, 80, 0x12, 0x34, 0x56, 0xff, 0, 0,  0, 0, 0x50, 0x02};
+        uint8_t ret[PACKET_RESET_BYTES], sum[2];
+        struct packet_flow flow;
+
+        assert_int_equal(packet_flow_parse(span_of(syn, sizeof(syn)), &flow), 0);
+        assert_int_equal(packet_reset(span_of(syn, sizeof(syn)), &flow, ret), sizeof(expected));
+        memcpy(sum, ret + 36, sizeof(sum));
+        memset(ret + 36, 0, sizeof(sum));
+        assert_memory_equal(ret, expected, sizeof(expected));
+        assert_int_equal(get_be16(sum), packet_checksum(AF_INET, ret + 12, ret + 16, IPPROTO_TCP, ret + 20, 20));
+
+        assert_int_equal(packet_reset(span_of(syn, 33), &flow, ret), 0);
+        syn[33] = 0x12; /* SYN, ACK */
+        assert_int_equal(packet_reset(span_of(syn, sizeof(syn)), &flow, ret), 0);
+        syn[33] = 0x04; /* no reset answers a reset */
+        assert_int_equal(packet_reset(span_of(syn, sizeof(syn)), &flow, ret), 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -148,6 +184,8 @@ int main(void)
                 cmocka_unit_test(options_and_fragments_of_ipv4),
                 cmocka_unit_test(extension_headers_of_ipv6),
                 cmocka_unit_test(what_is_cut_off),
+                cmocka_unit_test(checksum),
+                cmocka_unit_test(reset),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
