@@ -383,6 +383,17 @@ print(of(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)))
         self.assertNotIn("None", done.stdout)
         self.assertIn("options", done.stderr)
 
+    def test_what_holds_is_what_was_read_at_the_start(self):
+        policy = self.write_policy("changed.yaml", POLICY)
+        process = subprocess.Popen(self.args("sh", "-c", f"echo up; read x; exec curl -sS --max-time 20 http://{HERE}:{CLOSED}/",
+                                             policy=policy), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, cwd="/")
+        self.assertEqual(process.stdout.readline(), "up\n")
+        self.write_policy("changed.yaml", POLICY.replace(str(OPEN), str(CLOSED)))
+        out, _ = process.communicate("\n", timeout=60)
+        self.assertEqual((process.returncode, out), (7, ""))
+        self.assertEqual(self.curl(f"http://{HERE}:{CLOSED}/", policy=policy).stdout, "ok")
+
     def test_extension_headers(self):
         """A routing header, the one of IPv6 that a program without rights may ask for, names a further destination."""
         done = self.python(f"""
@@ -520,6 +531,19 @@ for family, server in (socket.AF_INET, "192.0.2.53"), (socket.AF_INET6, "2001:db
 class Wall(Enforcer):
     __test__ = True
     enforcer = "wall"
+
+    def test_errors_of_the_path_come_back(self):
+        done = self.python(f"""
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(20)
+s.connect(("{HERE}", {RANGE + 98}))
+s.send(b"x")
+try:
+    s.recv(10)
+except ConnectionRefusedError:
+    print("nobody is there")
+""")
+        self.assertEqual((done.stdout, done.stderr), ("nobody is there\n", ""))
 
     def test_auto_takes_it(self):
         args = self.args("sh", "-c", "ip link show eth0 | grep -o 'mtu 65535'")

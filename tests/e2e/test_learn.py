@@ -48,6 +48,14 @@ class Learn(unittest.TestCase):
         done = self.exec(*CURL, "-4", f"http://www.denied.example:{enforcers.OPEN}/")
         self.assertEqual((done.returncode, done.stdout), (6, ""))  # curl's: could not resolve
 
+    def test_datagrams(self):
+        script = f"import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('{enforcers.HERE}', 9007))"
+        done = self.learn(enforcers.PYTHON, "-c", script)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.rules(), [f"{{address: {enforcers.HERE}, port: 9007, transport: udp}}"])
+        self.assertEqual(self.exec(enforcers.PYTHON, "-c", script).stderr, "")
+        self.assertNotEqual(self.exec(enforcers.PYTHON, "-c", script.replace("9007", "9008")).returncode, 0)
+
     def test_the_command_is_itself(self):
         self.assertEqual(self.learn("sh", "-c", "exit 7").returncode, 7)
         self.assertEqual(self.rules(), [])
