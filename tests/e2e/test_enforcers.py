@@ -89,9 +89,12 @@ def answer_question(query):
             data = encode_name(entry[1])
             records.append(encode_name(name) + struct.pack(">HHIH", 5, 1, 0, len(data)) + data)
             name = entry[1]
-        elif entry and kind == KINDS[entry[0]][0]:
-            for data in (socket.inet_pton(KINDS[entry[0]][1], address) for address in entry[1:]):
-                records.append(encode_name(name) + struct.pack(">HHIH", kind, 1, 0, len(data)) + data)
+        elif entry:
+            for address in entry[1:]:
+                number, family = KINDS["AAAA" if ":" in address else "A"]
+                data = socket.inet_pton(family, address)
+                if kind == number:
+                    records.append(encode_name(name) + struct.pack(">HHIH", kind, 1, 0, len(data)) + data)
             break
     code = 0 if ".".join(labels).lower() in ZONE else 3
     return query[:2] + struct.pack(">HHHHH", 0x8180 | code, 1, len(records), 0, 0) + question + b"".join(records)
