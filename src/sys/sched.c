@@ -8,12 +8,15 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
 /* The affinity mask of the kernel may be longer than glibc's cpu_set_t; this many CPUs are looked at. */
 #define CPUS_MAX 8192
+/* How often a session is given its nice value while others are given theirs. */
+#define AUTOGROUP_TRIES 50
 
 static int apply_cpu(int cpu)
 {
@@ -49,7 +52,13 @@ static int apply_nice_to_session(int nice)
         if (fd < 0)
                 return errno == ENOENT ? 0 : errno;
         len = snprintf(text, sizeof(text), "%d", nice);
-        return write(fd, text, (size_t)len) < 0 ? errno : 0;
+        for (int tries = 1; write(fd, text, (size_t)len) < 0; tries++) {
+                /* Of all that have no CAP_SYS_ADMIN, one at a time may: one each tenth of a second. */
+                if (errno != EAGAIN || tries == AUTOGROUP_TRIES)
+                        return errno;
+                nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+        }
+        return 0;
 }
 
 static int apply_nice(int nice)
