@@ -17,6 +17,13 @@
 static const char *const families[] = {"ip", "ip6"};
 static const char *const address_types[] = {"ipv4_addr", "ipv6_addr"};
 static const char *const protocols[] = {"ip protocol", "ip6 nexthdr"};
+/* Protocols stand as numbers in the rules: nftables looks names up in /etc/protocols, which not every host has. */
+#define ICMP   "1"
+#define IGMP   "2"
+#define TCP    "6"
+#define UDP    "17"
+#define ICMPV6 "58"
+static const char *const protocol_numbers[N_TRANSPORTS] = {[TRANSPORT_TCP] = TCP, [TRANSPORT_UDP] = UDP};
 static const char version_digits[] = "46";
 
 /* Only such packets are looked up where they leave: version 4 without options, which could name a further destination.
@@ -88,7 +95,7 @@ static size_t each_element(const struct rules *rules, enum set set, int family,
 static void add_element_of(const struct policy_range *range, const struct port_range *ports, size_t i, struct text *out)
 {
         char first[INET6_ADDRSTRLEN], last[INET6_ADDRSTRLEN];
-        const char *protocol = transport_names[range->transport];
+        const char *protocol = protocol_numbers[range->transport];
 
         inet_ntop(range->family, range->first, first, sizeof(first));
         inet_ntop(range->family, range->last, last, sizeof(last));
@@ -177,8 +184,8 @@ static void add_resolver(struct text *out)
                           hooks[i], hooks[i], RULES_DNS_PORT, RULES_DNS_PORT);
         text_addf(out,
                   "chain names { type nat hook output priority -100;\n"
-                  "ip daddr != 127.0.0.0/8 meta l4proto { tcp, udp } th dport %d redirect to :%d\n"
-                  "ip6 daddr != ::1 meta l4proto { tcp, udp } th dport %d redirect to :%d\n}\n",
+                  "ip daddr != 127.0.0.0/8 meta l4proto { " TCP ", " UDP " } th dport %d redirect to :%d\n"
+                  "ip6 daddr != ::1 meta l4proto { " TCP ", " UDP " } th dport %d redirect to :%d\n}\n",
                   RULES_DNS_PORT, RULES_DNS_PORT, RULES_DNS_PORT, RULES_DNS_PORT);
 }
 
@@ -199,7 +206,7 @@ static void add_ways(const char *accept, struct text *out)
                 text_addf(out,
                           "set ways%c { type %s; flags interval; }\n"
                           "chain way%c {\n%s%s daddr @ways%c %s\n"
-                          "meta l4proto tcp reject with tcp reset\nreject with icmpx no-route\n}\n",
+                          "meta l4proto " TCP " reject with tcp reset\nreject with icmpx no-route\n}\n",
                           version_digits[i], address_types[i], version_digits[i], i == 1 ? true_source : "",
                           families[i], version_digits[i], accept);
 }
@@ -221,18 +228,18 @@ static void add_inner_out(const struct rules *rules, const char *accept, struct 
         text_add(out, "chain out { type filter hook output priority filter; policy drop;\n");
         if (trusts_connections(rules))
                 text_addf(out,
-                          "%sip protocol tcp tcp flags & syn == 0 accept\n"
-                          "ip6 nexthdr tcp tcp flags & syn == 0 accept\n",
+                          "%sip protocol " TCP " tcp flags & syn == 0 accept\n"
+                          "ip6 nexthdr " TCP " tcp flags & syn == 0 accept\n",
                           clear[0]);
         add_accepts(rules, 'd', accepts, out);
         if (rules->proxy_port > 0)
                 text_addf(out, "%s accept\n%s accept\n", own_v4, own_v6);
         else /* a question about a name has been turned to loopback, after its way was chosen */
                 text_addf(out,
-                          "oifname lo accept\nip daddr 127.0.0.1 meta l4proto { tcp, udp } th dport %d accept\n"
-                          "ip6 daddr ::1 meta l4proto { tcp, udp } th dport %d accept\n",
+                          "oifname lo accept\nip daddr 127.0.0.1 meta l4proto { " TCP ", " UDP " } th dport %d accept\n"
+                          "ip6 daddr ::1 meta l4proto { " TCP ", " UDP " } th dport %d accept\n",
                           RULES_DNS_PORT, RULES_DNS_PORT);
-        text_add(out, "meta l4proto { icmp, ipv6-icmp, igmp } drop\njump refuse\n}\n");
+        text_add(out, "meta l4proto { " ICMP ", " ICMPV6 ", " IGMP " } drop\njump refuse\n}\n");
 }
 
 /* What was let out comes back in over loopback, for the listener. */
@@ -242,15 +249,16 @@ static void add_proxy(const struct rules *rules, struct text *out)
 
         text_add(out, "set localhost { type inet_proto . inet_service; flags interval;");
         for (size_t i = 0; i < rules->localhost.n; i++)
-                text_addf(out, "%stcp . %u-%u", i == 0 ? " elements = { " : ", ", rules->localhost.ranges[i].first,
+                text_addf(out, "%s" TCP " . %u-%u", i == 0 ? " elements = { " : ", ", rules->localhost.ranges[i].first,
                           rules->localhost.ranges[i].last);
         text_addf(out,
                   "%s }\nchain to-proxy { type filter hook prerouting priority mangle;\n"
-                  "ip daddr 127.0.0.1 ip protocol { tcp, udp } ip protocol . th dport @localhost tproxy ip to :%u "
+                  "ip daddr 127.0.0.1 ip protocol { " TCP ", " UDP
+                  " } ip protocol . th dport @localhost tproxy ip to :%u "
                   "accept\n",
                   rules->localhost.n > 0 ? " }" : "", port);
-        text_addf(out, "%s meta l4proto { tcp, udp } tproxy ip to :%u accept\n", not_own_v4, port);
-        text_addf(out, "%s meta l4proto { tcp, udp } tproxy ip6 to :%u accept\n}\n", not_own_v6, port);
+        text_addf(out, "%s meta l4proto { " TCP ", " UDP " } tproxy ip to :%u accept\n", not_own_v4, port);
+        text_addf(out, "%s meta l4proto { " TCP ", " UDP " } tproxy ip6 to :%u accept\n}\n", not_own_v6, port);
 }
 
 /* Errors of the path are let in, as a few a second: the kernel takes them only where they belong to a socket. */
@@ -287,7 +295,7 @@ void rules_inner(const struct rules *rules, struct text *out)
                           RULES_LOG_GROUP, RULES_LOG_BYTES);
         text_addf(out,
                   "limit rate 1000/second burst 1000 packets log group %d snaplen %d\n"
-                  "meta l4proto tcp reject with tcp reset\nreject with icmpx admin-prohibited\n}\n",
+                  "meta l4proto " TCP " reject with tcp reset\nreject with icmpx admin-prohibited\n}\n",
                   RULES_LOG_GROUP, RULES_LOG_BYTES);
         accept = add_limits(rules, out);
         add_inner_out(rules, accept, out);
@@ -313,7 +321,7 @@ static void add_outer_chain(const struct rules *rules, const char *name, const c
         text_addf(out, "counter name %s\n", name);
         add_accepts(rules, far_end, accepts, out);
         if (far_end == 's')
-                text_add(out, "meta l4proto { icmp, ipv6-icmp } accept\n");
+                text_add(out, "meta l4proto { " ICMP ", " ICMPV6 " } accept\n");
         text_addf(out, "counter name %s\n}\n", far_end == 'd' ? "stopped" : "strangers");
 }
 
@@ -446,7 +454,7 @@ int rules_expose(struct nft *nft, const char *table, const struct ip_prefix *add
         char text[INET6_ADDRSTRLEN], commands[512];
 
         inet_ntop(address->family, address->bytes, text, sizeof(text));
-        snprintf(commands, sizeof(commands), "%s element %s exact%c { %s . tcp . %u, %s . udp . %u }",
+        snprintf(commands, sizeof(commands), "%s element %s exact%c { %s . " TCP " . %u, %s . " UDP " . %u }",
                  is_open ? "add" : "delete", table, version_digits[family_index(address->family)], text, port, text,
                  port);
         return nft_run(nft, commands, err);
@@ -456,7 +464,7 @@ int rules_expose_localhost(struct nft *nft, uint16_t port, bool is_open, struct 
 {
         char commands[128];
 
-        snprintf(commands, sizeof(commands), "%s element inet assay localhost { tcp . %u, udp . %u }",
+        snprintf(commands, sizeof(commands), "%s element inet assay localhost { " TCP " . %u, " UDP " . %u }",
                  is_open ? "add" : "delete", port, port);
         return nft_run(nft, commands, err);
 }
@@ -515,7 +523,7 @@ static void add_timed(struct admission *a, const struct ip_prefix *address, enum
 {
         size_t family = family_index(address->family);
         char address_text[INET6_ADDRSTRLEN], element[96];
-        const char *protocol = transport_names[transport], *comma;
+        const char *protocol = protocol_numbers[transport], *comma;
         enum set set = SET_PIN_RANGE;
 
         inet_ntop(address->family, address->bytes, address_text, sizeof(address_text));
