@@ -487,7 +487,9 @@ static void tell_stopped(const struct wall *wall)
         struct gate_count counts[GATE_COUNTERS];
 
         if (wall->outer && outer_read(wall->outer, counts, NULL) == 0 && counts[GATE_STOPPED].packets > 0)
-                log_warning("%" PRIu64 " packets passed the first check of the wall and were stopped by the second",
+                log_warning("%" PRIu64 " packets passed the first check of the wall and were stopped by the second: "
+                            "fragments of IPv6 that the command had made of datagrams (IPV6_MTU), or the first check "
+                            "has a fault",
                             (uint64_t)counts[GATE_STOPPED].packets);
 }
 

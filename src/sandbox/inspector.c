@@ -115,6 +115,23 @@ static size_t first_line(struct span input, bool *ret_ends)
         return end ? (size_t)(end - input.data) : input.len;
 }
 
+/* A request of HTTP/0.9 (RFC 1945, 4.1), which names no host: "GET /path". */
+static bool is_hostless_request(struct span line)
+{
+        static const char method[] = "GET";
+        size_t i = 0, space;
+
+        while (i < line.len && is_space(line.data[i]))
+                i++;
+        if (line.len - i <= sizeof(method) - 1 ||
+            strncasecmp((const char *)line.data + i, method, sizeof(method) - 1) != 0)
+                return false;
+        space = i + sizeof(method) - 1;
+        for (i = space; i < line.len && is_space(line.data[i]);)
+                i++;
+        return i > space && i < line.len && line.data[i] == '/';
+}
+
 static bool is_tls_record(struct span input)
 {
         return input.data[0] == TLS_HANDSHAKE ||
@@ -140,8 +157,12 @@ static enum step read_first(struct inspector *in, struct span input, bool is_end
         }
         if (!ends && !is_end)
                 return STEP_MORE;
-        if (!has_version(span_of(input.data, len)))
-                return opaque(in, input, ret_len);
+        if (!has_version(span_of(input.data, len))) {
+                if (!is_hostless_request(span_of(input.data, len)))
+                        return opaque(in, input, ret_len);
+                *why = "a request of HTTP/0.9, which names no host";
+                return STEP_REFUSED;
+        }
         in->mode = INSPECTOR_HTTP_HEAD;
         in->looked_at = 0;
         return STEP_ON;

@@ -26,17 +26,23 @@
 #define PROXY_OTHER_MAX ((size_t)160)
 #define PROXY_PIPES_MAX ((size_t)16)
 
-struct proxy_pipe;
 struct tcp_flow;
 struct udp_flow;
 
-#define UDP_BUCKETS 1024
+#define UDP_BUCKETS      1024
+#define PROXY_PIPE_BYTES (1024 * 1024) /* asked for; the kernel may give less */
 
 /* A listening socket of N. */
 struct proxy_entry {
         struct proxy *proxy;
         int fd; /* -1: none */
         struct loop_io io;
+};
+
+/* Bytes of one direction on their way through the kernel. */
+struct proxy_pipe {
+        struct proxy_pipe *next; /* of those that are free */
+        int fds[2];
 };
 
 struct proxy {
@@ -100,6 +106,18 @@ int proxy_open_flow(struct proxy *proxy, const struct destination *to, struct qu
 
 /* proxy_count - record the payload of a flow that has ended */
 void proxy_count(const struct proxy *proxy, const struct destination *to, uint64_t sent, uint64_t received);
+
+/* ---- pipes for splice (proxy-pipe.c) ---- */
+
+/* proxy_pipe_take - Return: one that is empty; NULL where all are in use, or there are no descriptors: then bytes are
+ * copied */
+struct proxy_pipe *proxy_pipe_take(struct proxy *proxy);
+
+/* proxy_pipe_give - take it back; NULL is accepted. With bytes of a flow that has ended in it, no other may have it. */
+void proxy_pipe_give(struct proxy *proxy, struct proxy_pipe *pipe, bool is_empty);
+
+/* proxy_pipes_close - close those that nobody has */
+void proxy_pipes_close(struct proxy *proxy);
 
 /* ---- TCP (proxy-tcp.c), UDP (proxy-udp.c) ---- */
 

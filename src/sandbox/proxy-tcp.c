@@ -19,13 +19,8 @@
 #define HELD_MAX        (64 * 1024)               /* of one flow */
 #define HELD_TOTAL_MAX  ((size_t)4 * 1024 * 1024) /* of all of them */
 #define SPLICE_FROM     (256 * 1024)              /* bytes in one direction after which it is worth a pipe */
-#define PIPE_BYTES      (1024 * 1024)             /* asked for; the kernel may give less */
+#define SILENCE_NS      (5 * NSEC_PER_SEC)
 #define ACCEPT_PAUSE_NS (50 * NSEC_PER_MSEC)
-
-struct proxy_pipe {
-        struct proxy_pipe *next; /* of those that are free */
-        int fds[2];
-};
 
 /* One end of a flow. What the other end does not take yet stays in the kernel, whose buffers hold back who sends: all
  * that is kept here are the bytes of which the inspector cannot yet tell what they are. Of @released and @in_pipe at
@@ -51,7 +46,8 @@ struct tcp_flow {
         struct destination to;
         struct inspector inspector;
         struct quota_flow quota;
-        struct loop_timer pause; /* set while a limit of rate lets nothing be read */
+        struct loop_timer pause;   /* set while a limit of rate lets nothing be read */
+        struct loop_timer silence; /* set until a flow that has to say whom it wants has said it */
         bool inspects, is_connected, is_connecting;
 };
 
@@ -66,52 +62,6 @@ static void tell(const struct tcp_flow *flow, const struct decision *decision, b
                         destination_read(TRANSPORT_TCP, &address, &from);
 
         proxy_tell(flow->proxy, is_known ? &from : NULL, &flow->to, decision, allowed, why);
-}
-
-/* ---- pipes ---- */
-
-/* Return: one that is empty; NULL where all are in use, or there are no descriptors: then bytes are copied. */
-static struct proxy_pipe *pipe_take(struct proxy *proxy)
-{
-        struct proxy_pipe *pipe = proxy->pipes_free;
-
-        if (pipe) {
-                proxy->pipes_free = pipe->next;
-                return pipe;
-        }
-        if (proxy->n_pipes >= proxy->pipes_max)
-                return NULL;
-        pipe = malloc(sizeof(*pipe));
-        if (!pipe || pipe2(pipe->fds, O_CLOEXEC | O_NONBLOCK) < 0) {
-                free(pipe);
-                return NULL;
-        }
-        fcntl(pipe->fds[1], F_SETPIPE_SZ, PIPE_BYTES);
-        proxy->n_pipes++;
-        return pipe;
-}
-
-static void pipe_free(struct proxy *proxy, struct proxy_pipe *pipe)
-{
-        for (size_t i = 0; i < ARRAY_SIZE(pipe->fds); i++)
-                close(pipe->fds[i]);
-        free(pipe);
-        proxy->n_pipes--;
-}
-
-/* Takes back that of @half; with bytes of a flow that has ended in it, no other may have it. */
-static void pipe_give(struct proxy *proxy, struct half *half)
-{
-        struct proxy_pipe *pipe = TAKE_PTR(half->pipe);
-
-        if (!pipe)
-                return;
-        if (half->in_pipe > 0) {
-                pipe_free(proxy, pipe);
-                return;
-        }
-        pipe->next = proxy->pipes_free;
-        proxy->pipes_free = pipe;
 }
 
 /* ---- the end of a flow ---- */
@@ -139,7 +89,7 @@ static void half_close(struct proxy *proxy, struct half *half, bool reset)
                 close_at_once(half->fd);
         else if (half->fd >= 0)
                 close(half->fd);
-        pipe_give(proxy, half);
+        proxy_pipe_give(proxy, TAKE_PTR(half->pipe), half->in_pipe == 0);
         drop_held(proxy, half);
 }
 
@@ -151,6 +101,7 @@ static void flow_end(struct tcp_flow *flow, bool reset)
                 proxy_count(proxy, &flow->to, flow->client.moved, flow->server.moved);
         quota_close(proxy->quotas, &flow->quota);
         loop_timer_remove(&flow->pause);
+        loop_timer_remove(&flow->silence);
         half_close(proxy, &flow->client, reset);
         half_close(proxy, &flow->server, reset);
         if (flow->prev)
@@ -369,7 +320,7 @@ static ssize_t splice_more(struct tcp_flow *flow, struct half *from, struct half
         int r;
 
         if (from->in_pipe == 0) {
-                size_t most = quota_chunk(flow->proxy->quotas, &flow->quota, PIPE_BYTES);
+                size_t most = quota_chunk(flow->proxy->quotas, &flow->quota, PROXY_PIPE_BYTES);
 
                 if (most == 0)
                         return read_over_limit(flow, from);
@@ -401,7 +352,7 @@ static ssize_t move_some(struct tcp_flow *flow, struct half *from, struct half *
         if (from->held_len > 0)
                 return read_held(flow);
         if (from->moved >= SPLICE_FROM && !inspects && from->released == 0 && !from->pipe)
-                from->pipe = pipe_take(flow->proxy);
+                from->pipe = proxy_pipe_take(flow->proxy);
         return from->pipe ? splice_more(flow, from, to) : read_more(flow, from, to);
 }
 
@@ -433,7 +384,7 @@ static int move(struct tcp_flow *flow, struct half *from, struct half *to)
                 n = move_some(flow, from, to);
         }
         if (from->in_pipe == 0)
-                pipe_give(flow->proxy, from);
+                proxy_pipe_give(flow->proxy, TAKE_PTR(from->pipe), from->in_pipe == 0);
         if (n < 0 && n != -EAGAIN)
                 return (int)n;
         if (flow->is_connected)
@@ -531,6 +482,7 @@ static int connect_server(struct tcp_flow *flow)
         int yes = 1, r;
 
         flow->is_connecting = true;
+        loop_timer_remove(&flow->silence);
         r = proxy_open_flow(flow->proxy, &flow->to, &flow->quota);
         if (r < 0)
                 return r;
@@ -615,14 +567,25 @@ static struct tcp_flow *flow_new(struct proxy *proxy, int fd)
         return flow;
 }
 
+/* A client whose server speaks first, or one that never ends its ClientHello, would wait for ever. */
+static int on_silence(struct loop_timer *timer)
+{
+        struct tcp_flow *flow = CONTAINER_OF(timer, struct tcp_flow, silence);
+
+        tell(flow, NULL, false, "it did not say in time which host it is for (sni, http-host)");
+        flow_end(flow, true);
+        return 0;
+}
+
 /* Decides as far as it can be done by the target alone. Return: 0; a negative errno that ends the flow. */
 static int flow_begin(struct tcp_flow *flow)
 {
+        struct loop *loop = flow->proxy->sandbox->loop;
         struct sockaddr_storage target;
         socklen_t len = sizeof(target);
         struct decision decision;
         bool by_name;
-        int yes = 1;
+        int yes = 1, r;
 
         if (getsockname(flow->client.fd, (struct sockaddr *)&target, &len) < 0)
                 return -errno;
@@ -640,14 +603,15 @@ static int flow_begin(struct tcp_flow *flow)
         }
         setsockopt(flow->client.fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
         if (decision.outcome == POLICY_ALLOWED) {
-                int r = connect_server(flow);
-
+                r = connect_server(flow);
                 if (!flow->inspects) /* once it is on its way, since it may take a while to find out who asks */
                         tell(flow, &decision, true, NULL);
-                if (r < 0)
-                        return r;
+        } else {
+                r = loop_timer_set(loop, &flow->silence, loop_now_ns(loop) + SILENCE_NS, on_silence);
         }
-        return loop_io_add(flow->proxy->sandbox->loop, &flow->client.io, flow->client.fd, EPOLLIN, on_client);
+        if (r < 0)
+                return r;
+        return loop_io_add(loop, &flow->client.io, flow->client.fd, EPOLLIN, on_client);
 }
 
 /* Whether there is room for one more; flows of datagrams make some, since nobody tells when they are over. */
@@ -777,12 +741,7 @@ void proxy_tcp_close(struct proxy *proxy)
 {
         while (proxy->tcp_flows)
                 flow_end(proxy->tcp_flows, true);
-        while (proxy->pipes_free) {
-                struct proxy_pipe *pipe = proxy->pipes_free;
-
-                proxy->pipes_free = pipe->next;
-                pipe_free(proxy, pipe);
-        }
+        proxy_pipes_close(proxy);
         close_cleanup(&proxy->spare_fd);
         loop_timer_remove(&proxy->accept_timer);
         for (size_t i = 0; i < ARRAY_SIZE(proxy->listeners); i++) {

@@ -197,10 +197,10 @@ static const char not_own_v4[] = "ip daddr != { 127.0.0.0/8, " RULES_OWN_V4 " }"
                   not_own_v6[] = "ip6 daddr != { ::1, " RULES_OWN_V6 " }";
 
 /* See rules_open_ways(). Over IPv6 a program may take any address for its own (IPV6_FREEBIND), to which the answer
- * would go; IPv4 has no way for one that is not there. */
+ * would go, and loopback's for what leaves by another link; IPv4 has no way for either. */
 static void add_ways(const char *accept, struct text *out)
 {
-        static const char true_source[] = "fib saddr type != local jump refuse\n";
+        static const char true_source[] = "fib saddr . oif type != local jump refuse\n";
 
         for (size_t i = 0; i < ARRAY_SIZE(families); i++)
                 text_addf(out,
@@ -234,10 +234,13 @@ static void add_inner_out(const struct rules *rules, const char *accept, struct 
         add_accepts(rules, 'd', accepts, out);
         if (rules->proxy_port > 0)
                 text_addf(out, "%s accept\n%s accept\n", own_v4, own_v6);
-        else /* a question about a name has been turned to loopback, after its way was chosen */
+        else /* a question about a name has been turned to loopback, after its way was chosen, and has a new one: but
+              * that of a socket which is bound to the link goes on to the gateway */
                 text_addf(out,
-                          "oifname lo accept\nip daddr 127.0.0.1 meta l4proto { " TCP ", " UDP " } th dport %d accept\n"
-                          "ip6 daddr ::1 meta l4proto { " TCP ", " UDP " } th dport %d accept\n",
+                          "oifname lo accept\n"
+                          "ip daddr 127.0.0.1 rt ip nexthop 127.0.0.1 meta l4proto { " TCP ", " UDP
+                          " } th dport %d accept\n"
+                          "ip6 daddr ::1 rt ip6 nexthop ::1 meta l4proto { " TCP ", " UDP " } th dport %d accept\n",
                           RULES_DNS_PORT, RULES_DNS_PORT);
         text_add(out, "meta l4proto { " ICMP ", " ICMPV6 ", " IGMP " } drop\njump refuse\n}\n");
 }

@@ -12,6 +12,7 @@
 /* Each sends something that whoever listens at the address would see. */
 
 #define FRAGMENTED_BYTES 60000
+#define SMALLEST_MTU     1280 /* of IPv6 (RFC 8200, 5) */
 #define DISCARD_PORT     9
 
 static int open_socket(int family, int type)
@@ -152,6 +153,22 @@ static int try_udp_large(const struct ip_prefix *to, uint16_t port)
         return send_datagram(to, port, FRAGMENTED_BYTES);
 }
 
+/* In fragments, which a program may ask for over IPv6, and whose extension header hides the ports. */
+static int try_udp_fragments(const struct ip_prefix *to, uint16_t port)
+{
+        static const uint8_t zeros[2 * SMALLEST_MTU];
+        const int mtu = SMALLEST_MTU;
+        _cleanup_close_ int fd = open_socket(AF_INET6, SOCK_DGRAM);
+        struct sockaddr_storage where;
+        socklen_t len = ip_prefix_sockaddr(to, port, &where);
+
+        if (fd < 0)
+                return fd;
+        if (setsockopt(fd, IPPROTO_IPV6, IPV6_MTU, &mtu, sizeof(mtu)) < 0)
+                return -errno;
+        return sendto(fd, zeros, sizeof(zeros), MSG_NOSIGNAL, (struct sockaddr *)&where, len) < 0 ? -errno : 0;
+}
+
 /* The call that no filter of system calls can look into. */
 static int try_udp_message(const struct ip_prefix *to, uint16_t port)
 {
@@ -198,6 +215,7 @@ const struct way network_ways[] = {
         {"udp-message", WAY_V4 | WAY_V6, .try = try_udp_message},
         {"udp-reconnect", WAY_V4 | WAY_V6, .try = try_udp_reconnect},
         {"udp-large", WAY_V4 | WAY_V6, .try = try_udp_large},
+        {"udp-fragments", WAY_V6, .try = try_udp_fragments},
         {"udp-everybody", WAY_V4 | WAY_V6, .try = try_udp_everybody},
 };
 

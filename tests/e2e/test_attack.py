@@ -42,6 +42,24 @@ source = socket.inet_pton(socket.AF_INET6, "2001:db8:dead::2") + struct.pack("i"
 send(lambda: s.sendmsg([b"packet"], [(socket.IPPROTO_IPV6, PKTINFO, source)], 0, there))
 socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).sendto(b"last", there)
 """
+# Routing headers to where the policy lets datagrams go: segments (RFC 8754) that end there, and those that go on.
+ROUTED = f"""
+import socket
+def route(last, left):
+    ends = [socket.inet_pton(socket.AF_INET6, a) for a in (last, "{FAR6}")]
+    return bytes([0, 4, 4, left, 1, 0, 0, 0]) + b"".join(ends)
+for last, left in ("{FAR6}", 0), ("{FAR6}", 1), ("2001:db8:2::9", 1):
+    for kind in socket.SOCK_DGRAM, socket.SOCK_STREAM:
+        s = socket.socket(socket.AF_INET6, kind)
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RTHDR, route(last, left))
+        s.settimeout(0.2)
+        try:
+            s.connect(("{FAR6}", {FAR_PORT}))
+            s.send(b"routed")
+        except OSError as e:
+            print(e.errno)
+"""
+ROUTING_HEADER = 43  # as the next header of IPv6
 # An origin that answers "far" to whoever connects.
 ORIGIN = """
 import socket, sys, threading
@@ -112,6 +130,34 @@ class Attack(base.Enforcer):
             self.python(SPOOF, policy=policy)
             got = self.datagrams_until(listener, b"last")
         self.assertEqual([(data, where[0]) for data, where in got if where[0].startswith("2001:db8")], [])
+
+    def routed(self, call):
+        """How many packets with a routing header pass the link to the far host while @call runs."""
+        write_setting("net.ipv6.conf.all.forwarding", 1)
+        try:
+            with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0003)) as link:
+                link.bind(("near", 0x0003))
+                call()
+                link.setblocking(False)
+                n = 0
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        packet, where = link.recvfrom(200)
+                        n += where[1] == 0x86dd and packet[6] == ROUTING_HEADER
+                return n
+        finally:
+            write_setting("net.ipv6.conf.all.forwarding", 0)
+
+    def test_routing_headers(self):
+        """The packet goes to an allowed host, and what that one does with it nobody here decides."""
+        policy = self.write_policy("far6.yaml", f"""allow:
+  - {{address: "{FAR6}", port: {FAR_PORT}, transport: any}}
+""")
+        self.assertGreater(self.routed(lambda: subprocess.run([PYTHON, "-c", ROUTED], check=True, capture_output=True)), 0)
+        done = []
+        self.assertEqual(self.routed(lambda: done.append(self.exec(PYTHON, "-c", ROUTED, policy=policy))), 0)
+        self.assertEqual(done[0].returncode, 0, done[0].stderr)
+        self.assertIn("assay: denied udp [", done[0].stderr)
 
     def test_addresses_of_other_enforcers_are_not_ones_own(self):
         done = self.exec(PYTHON, "-c", """
@@ -340,6 +386,36 @@ for port in {CLOSED}, {OPEN}:
             self.assertEqual(got, [OPEN])
             self.assertIn("1 packets passed the first check", errors)
 
+    def test_the_first_check_is_enough(self):
+        """What a program binds to the link, or to loopback's address, is refused at once, and not left to the second."""
+        policy = self.write_policy("link.yaml", f"""private-addresses: allow
+allow: [{{address: "{HERE6}", port: 9100, transport: udp}}, {{host: "*.allowed.example", port: {OPEN}}}]
+""")
+        done = self.python(f"""
+question = bytes.fromhex("123401000001000000000000") + b"\\3www\\7allowed\\7example" + bytes([0, 0, 1, 0, 1])
+def ask(address, kind, link=None, source=None):
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, kind) as s:
+        s.settimeout(20)
+        try:
+            if link:
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, link)
+            if source:
+                s.bind((source, 0))
+            s.connect((address, 9100 if source else 53))
+            s.sendall(question if kind == socket.SOCK_DGRAM else bytes([0, len(question)]) + question)
+            print("sent" if source else len(s.recv(512)) > len(question))
+        except OSError as e:
+            print(errno.errorcode[e.errno] if e.errno else e)
+for address in "192.0.2.53", "2001:db8::53":
+    for link in None, b"eth0":
+        ask(address, socket.SOCK_STREAM, link)
+        ask(address, socket.SOCK_DGRAM, link)
+ask("{HERE6}", socket.SOCK_DGRAM, None, "::1")
+ask("{HERE6}", socket.SOCK_DGRAM, None, "::")
+""", policy=policy)
+        self.assertEqual(done.stdout.split(), ["True", "True", "ECONNREFUSED", "EPERM"] * 2 + ["EPERM", "sent"])
+        self.assertNotIn("passed the first check", done.stderr)
+
     def reach_far(self):
         """What comes of each address and name of the host behind this one."""
         policy = self.write_policy("far.yaml", f"""private-addresses: allow
@@ -412,6 +488,27 @@ for first in {firsts!r}:
             with socket.create_connection((PUBLIC, OPEN), 20) as s:
                 s.sendall(request)
                 self.assertEqual(s.recv(4096)[:12], b"HTTP/1.1 200")
+
+    def test_a_client_that_does_not_say_whom_it_wants(self):
+        """It says nothing, or goes on saying it; the rule asks for a name, so there is no server who could end this."""
+        policy = self.write_policy("silent.yaml", """allow:
+  - {host: www.allowed.example, port: 443, sni: www.allowed.example}
+""")
+        done = self.python("""
+import select
+silent, slow = [socket.create_connection(("www.allowed.example", 443), 20) for _ in range(2)]
+for byte in bytes([22, 3, 1, 0, 255, *range(200)]):
+    slow.send(bytes([byte]))
+    if select.select([slow], [], [], 0.1)[0]:
+        break
+for s in silent, slow:
+    try:
+        print(s.recv(1))
+    except ConnectionResetError:
+        print("reset")
+""", policy=policy)
+        self.assertEqual(done.stdout, "reset\nreset\n")
+        self.assertIn("it did not say in time which host it is for", done.stderr)
 
     def test_an_offer_of_http2(self):
         """As Java's client makes it with its first request; whoever goes on with HTTP/2 goes no further."""

@@ -91,6 +91,12 @@ static void requests(void **state)
                 {"GET / HTTP/1.1\r\nHost: good.exam", false, 0}, /* the end in the head */
                 {"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n\0\0\1\2", true, 1},
                 {"* OK ready\r\n", true, 1},
+                /* HTTP/0.9 names no host, and what comes after it could; a store's key is no path */
+                {"GET /\r\n", false, 0},
+                {"\r\n get \t/index.html\n", false, 0},
+                {"GET /\r\nGET / HTTP/1.1\r\nHost: bad.example\r\n\r\n", false, 0},
+                {"GET key\r\n", true, 1},
+                {"GETS /\r\n", true, 1},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
