@@ -48,7 +48,7 @@ struct known {
 struct askers {
         struct sandbox *sandbox;
         const struct names *names;
-        bool counts, is_begun;
+        bool counts, is_begun, counts_flows;
         struct witness *witness; /* NULL: nobody looks on */
         struct loop_io io;
         struct place places[PLACES];
@@ -57,8 +57,9 @@ struct askers {
         size_t n_known;
         struct asker found;
 
+        int sockdiag_fd; /* in N; -1: none */
+
         /* Where nobody looks on. */
-        int sockdiag_fd; /* -1: none */
         int64_t second_ns;
         unsigned n_lookups; /* in that second */
 };
@@ -348,10 +349,9 @@ int askers_open(struct sandbox *sandbox, const struct names *names, bool counts,
         if (!askers)
                 return err_set_nomem(err);
         *askers = (struct askers){.sandbox = sandbox, .names = names, .counts = counts, .sockdiag_fd = -1};
-        if (witness_open(&askers->witness, &why) < 0) {
+        if (witness_open(&askers->witness, &why) < 0)
                 tell_weaker(askers, why.text);
-                askers->sockdiag_fd = sockdiag_open(NULL);
-        }
+        askers->sockdiag_fd = sockdiag_open(NULL);
         sandbox->askers = askers;
         return 0;
 }
@@ -382,22 +382,47 @@ void askers_begin(struct askers *askers)
         if (!askers->counts)
                 return;
         bundle_observes(askers->sandbox->bundle, BUNDLE_ALLOWED);
-        if (witness_count_flows(askers->witness, &why) == 0)
+        askers->counts_flows = witness_count_flows(askers->witness, &why) == 0;
+        if (askers->counts_flows)
                 bundle_observes(askers->sandbox->bundle, BUNDLE_BYTES);
         else
                 bundle_weaker(askers->sandbox->bundle, why.text);
 }
 
-static void record_flows(const struct witness_target *to, const struct witness_flows *flows, void *userdata)
+static void record_flow(struct askers *askers, struct target target, uint64_t sent, uint64_t received, uint64_t n)
 {
-        struct askers *askers = userdata;
-        struct target target = target_of(to);
         struct decision decision;
         char text[TARGET_TEXT];
 
+        if (!is_for_record(askers, &target))
+                return;
         names_decide(askers->names, askers->sandbox->policy, &target, &decision);
-        bundle_bytes(askers->sandbox->bundle, target_format(&target, text), flows->sent_bytes, flows->received_bytes,
-                     flows->n);
+        bundle_bytes(askers->sandbox->bundle, target_format(&target, text), sent, received, n);
+}
+
+static void record_closed(const struct witness_target *to, const struct witness_flows *flows, void *userdata)
+{
+        record_flow(userdata, target_of(to), flows->sent_bytes, flows->received_bytes, flows->n);
+}
+
+static void record_open(const struct sockdiag_flow *flow, void *userdata)
+{
+        const struct target target = {.transport = TRANSPORT_TCP, .address = flow->remote, .port = flow->port};
+
+        record_flow(userdata, target, flow->sent_bytes, flow->received_bytes, 1);
+}
+
+/* The processes are gone, but far ends that are far have not yet acknowledged the end of their connections. */
+static void record_flows(struct askers *askers)
+{
+        struct err why = {0};
+
+        if (!askers->counts_flows)
+                return;
+        witness_stop_flows(askers->witness);
+        if (sockdiag_flows(askers->sockdiag_fd, record_open, askers, &why) < 0)
+                bundle_weaker(askers->sandbox->bundle, why.text);
+        witness_flows(askers->witness, record_closed, askers);
 }
 
 void askers_end(struct askers *askers)
@@ -410,7 +435,7 @@ void askers_end(struct askers *askers)
         forget(askers);
         if (!askers->counts)
                 return;
-        witness_flows(askers->witness, record_flows, askers);
+        record_flows(askers);
         witness_lost(askers->witness, &questions, &flows);
         bundle_omits(askers->sandbox->bundle, BUNDLE_ALLOWED, questions);
         bundle_omits(askers->sandbox->bundle, BUNDLE_BYTES, flows);

@@ -2,10 +2,13 @@
 #include "sys/sockdiag.h"
 
 #include <arpa/inet.h>
+#include <linux/bpf.h> /* names of TCP's states, which do not go together with linux/tcp.h elsewhere */
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 
@@ -16,8 +19,8 @@
 #define ANSWER_BYTES ((size_t)32 * 1024) /* what the kernel fills at most in one part of an answer */
 
 #define TCP_STATES_OPEN                                                                                                \
-        (1u << TCP_ESTABLISHED | 1u << TCP_SYN_SENT | 1u << TCP_SYN_RECV | 1u << TCP_FIN_WAIT1 | 1u << TCP_FIN_WAIT2 | \
-         1u << TCP_CLOSE_WAIT | 1u << TCP_LAST_ACK | 1u << TCP_CLOSING)
+        (1u << BPF_TCP_ESTABLISHED | 1u << BPF_TCP_SYN_SENT | 1u << BPF_TCP_SYN_RECV | 1u << BPF_TCP_FIN_WAIT1 |       \
+         1u << BPF_TCP_FIN_WAIT2 | 1u << BPF_TCP_CLOSE_WAIT | 1u << BPF_TCP_LAST_ACK | 1u << BPF_TCP_CLOSING)
 
 struct request {
         struct nlmsghdr header;
@@ -26,6 +29,7 @@ struct request {
 
 struct dump {
         int (*fn)(const struct ip_prefix *remote, void *userdata);
+        void (*flow_fn)(const struct sockdiag_flow *flow, void *userdata); /* instead of @fn */
         void *userdata;
         int result; /* of @fn; once it is negative, what comes is only read */
         bool is_done;
@@ -53,6 +57,32 @@ static bool is_unspecified(const struct ip_prefix *address)
         return memcmp(address->bytes, zeros, sizeof(zeros)) == 0;
 }
 
+/* What a FIN adds to what was received is told by the state that it leads to. */
+static bool has_fin(uint8_t state)
+{
+        return state == BPF_TCP_CLOSE_WAIT || state == BPF_TCP_LAST_ACK || state == BPF_TCP_CLOSING;
+}
+
+/* A connection that only waits for the far end's FIN may be kept without what it has moved. */
+static void take_flow(const struct dump *dump, const struct nlmsghdr *header, const struct ip_prefix *remote)
+{
+        const struct inet_diag_msg *socket = NLMSG_DATA(header);
+        const struct rtattr *attr = (const struct rtattr *)(socket + 1);
+        int rest = (int)(header->nlmsg_len - NLMSG_LENGTH(sizeof(*socket)));
+        struct sockdiag_flow flow = {.remote = *remote, .port = ntohs(socket->id.idiag_dport)};
+        struct tcp_info info = {0};
+
+        for (; RTA_OK(attr, rest); attr = RTA_NEXT(attr, rest)) {
+                if (attr->rta_type != INET_DIAG_INFO)
+                        continue;
+                memcpy(&info, RTA_DATA(attr), MIN(RTA_PAYLOAD(attr), sizeof(info)));
+                flow.sent_bytes = info.tcpi_bytes_sent - MIN(info.tcpi_bytes_retrans, info.tcpi_bytes_sent);
+                flow.received_bytes = info.tcpi_bytes_received;
+                flow.received_bytes -= flow.received_bytes > 0 && has_fin(socket->idiag_state);
+                dump->flow_fn(&flow, dump->userdata);
+        }
+}
+
 /* One message of an answer. Return: 0, or the kernel's negative errno. */
 static int take_message(struct dump *dump, const struct nlmsghdr *header)
 {
@@ -70,7 +100,9 @@ static int take_message(struct dump *dump, const struct nlmsghdr *header)
         if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY || header->nlmsg_len < NLMSG_LENGTH(sizeof(*socket)))
                 return 0;
         remote = remote_of(socket);
-        if (dump->result == 0 && !is_unspecified(&remote))
+        if (dump->flow_fn)
+                take_flow(dump, header, &remote);
+        else if (dump->result == 0 && !is_unspecified(&remote))
                 dump->result = MIN(dump->fn(&remote, dump->userdata), 0);
         return 0;
 }
@@ -83,6 +115,7 @@ static int dump_sockets(int fd, int family, int protocol, struct dump *dump)
                            .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
                 .body = {.sdiag_family = (uint8_t)family,
                          .sdiag_protocol = (uint8_t)protocol,
+                         .idiag_ext = dump->flow_fn ? 1 << (INET_DIAG_INFO - 1) : 0,
                          .idiag_states = protocol == IPPROTO_TCP ? TCP_STATES_OPEN : UINT32_MAX},
         };
         _cleanup_free_ uint8_t *answer = malloc(ANSWER_BYTES);
@@ -146,6 +179,27 @@ int sockdiag_inode(int fd, int protocol, const struct ip_prefix *local, uint16_t
         return 0;
 }
 
+static int cannot_list(int r, struct err *err)
+{
+        if (r == -ENOENT || r == -EOPNOTSUPP)
+                return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
+                               "this kernel does not tell which sockets are open (INET_DIAG, INET_TCP_DIAG, "
+                               "INET_UDP_DIAG)");
+        return err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot list the sockets of a network namespace");
+}
+
+int sockdiag_flows(int fd, void (*fn)(const struct sockdiag_flow *flow, void *userdata), void *userdata,
+                   struct err *err)
+{
+        struct dump dump = {.flow_fn = fn, .userdata = userdata};
+        int r;
+
+        r = dump_sockets(fd, AF_INET, IPPROTO_TCP, &dump);
+        if (r == 0)
+                r = dump_sockets(fd, AF_INET6, IPPROTO_TCP, &dump);
+        return r < 0 ? cannot_list(r, err) : 0;
+}
+
 int sockdiag_remotes(int fd, int (*fn)(const struct ip_prefix *remote, void *userdata), void *userdata, struct err *err)
 {
         static const int families[] = {AF_INET, AF_INET6}, protocols[] = {IPPROTO_TCP, IPPROTO_UDP};
@@ -154,11 +208,5 @@ int sockdiag_remotes(int fd, int (*fn)(const struct ip_prefix *remote, void *use
 
         for (size_t i = 0; r == 0 && dump.result == 0 && i < ARRAY_SIZE(families) * ARRAY_SIZE(protocols); i++)
                 r = dump_sockets(fd, families[i / 2], protocols[i % 2], &dump);
-        if (r == -ENOENT || r == -EOPNOTSUPP)
-                return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
-                               "this kernel does not tell which sockets are open (INET_DIAG, INET_TCP_DIAG, "
-                               "INET_UDP_DIAG)");
-        if (r < 0)
-                return err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot list the sockets of a network namespace");
-        return dump.result;
+        return r < 0 ? cannot_list(r, err) : dump.result;
 }

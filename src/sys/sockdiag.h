@@ -23,6 +23,19 @@ int sockdiag_open(struct err *err);
 int sockdiag_inode(int fd, int protocol, const struct ip_prefix *local, uint16_t local_port,
                    const struct ip_prefix *remote, uint16_t remote_port, uint32_t *ret);
 
+/* What a connection has moved so far, as payload. */
+struct sockdiag_flow {
+        struct ip_prefix remote; /* of full length, IPv4 where it is mapped */
+        uint16_t port;
+        uint64_t sent_bytes; /* once, however often they were repeated */
+        uint64_t received_bytes;
+};
+
+/* sockdiag_flows - call @fn for each connection of TCP that is open, as of sockdiag_remotes(). Since Linux 4.19; before
+ * that, what was sent is 0. */
+int sockdiag_flows(int fd, void (*fn)(const struct sockdiag_flow *flow, void *userdata), void *userdata,
+                   struct err *err);
+
 /* sockdiag_remotes - the far ends of all TCP and UDP sockets that have one
  * @fd: from sockdiag_open()
  * @fn: called for each socket, so an address comes as often as it has sockets; addresses are of full length, IPv4 where

@@ -252,6 +252,14 @@ int witness_count_flows(struct witness *witness, struct err *err)
         return MIN(*link, 0);
 }
 
+void witness_stop_flows(struct witness *witness)
+{
+        int *link = &witness->links[ARRAY_SIZE(hooks)];
+
+        close_cleanup(link);
+        *link = -1;
+}
+
 void witness_flows(struct witness *witness,
                    void (*fn)(const struct witness_target *to, const struct witness_flows *flows, void *userdata),
                    void *userdata)

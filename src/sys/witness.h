@@ -51,6 +51,9 @@ void witness_forget(struct witness *witness,
 /* witness_count_flows - from now on count what connections move that are made after this */
 int witness_count_flows(struct witness *witness, struct err *err);
 
+/* witness_stop_flows - what is open from now on is not counted when it is closed */
+void witness_stop_flows(struct witness *witness);
+
 /* witness_flows - call @fn for each target to which connections were made that are closed */
 void witness_flows(struct witness *witness,
                    void (*fn)(const struct witness_target *to, const struct witness_flows *flows, void *userdata),

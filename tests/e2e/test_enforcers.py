@@ -312,6 +312,10 @@ talk(70000, 3000, "waits")
 talk(5, 300000, "shuts")
 talk(1 << 20, 0, "waits")
 talk(10, 20, "closes")
+with socket.create_server(("127.0.0.1", 1234)) as own:  # which goes nowhere
+    s = socket.create_connection(("127.0.0.1", 1234))
+    s.sendall(b"x")
+    s.close()
 """)
         self.assertEqual(record["network"]["destinations"],
                          [{"target": f"tcp {HERE}:9998", "flows": 5, "sent_bytes": 1 + 70000 + 5 + (1 << 20) + 10,
@@ -565,6 +569,26 @@ except ConnectionRefusedError:
             done = self.exec("true", policy=path)
             self.assertEqual(done.returncode, 125)
             self.assertIn(f"wall: {path}{place}", done.stderr)
+
+    def test_what_is_open_at_the_end_has_flowed(self):
+        """A far end that never acknowledges the end of a connection, as one that is too far away for that."""
+        command("nft", "add table inet far; add chain inet far in { type filter hook prerouting priority -400; }; "
+                       "add rule inet far in iifname \"assay-wall*\" tcp flags & fin == fin drop")
+        with socket.create_server((HERE, OPEN + 20)) as listener:
+            policy = self.write_policy("far.yaml", f"private-addresses: allow\nallow: [{{address: {HERE}, port: {OPEN + 20}}}]\n")
+            plain, self.policy = self.policy, policy
+            self.addCleanup(setattr, self, "policy", plain)
+            accepted = []
+            threading.Thread(target=lambda: accepted.append(listener.accept()[0]), daemon=True).start()
+            _, record = self.record(f"""
+s = socket.create_connection(("{HERE}", {OPEN + 20}), 20)
+s.sendall(bytes(1000))
+s.close()
+""")
+            accepted[0].close()
+        command("nft", "delete", "table", "inet", "far")  # the network namespace goes with its last socket
+        self.assertEqual(record["network"]["destinations"], [{"target": f"tcp {HERE}:{OPEN + 20}", "flows": 1,
+                                                              "sent_bytes": 1000, "received_bytes": 0}])
 
     def test_what_nobody_could_see_is_null(self):
         """Without BPF nobody sees what passes, and who was refused is looked up; the record says so."""
