@@ -58,6 +58,7 @@ static void configure_squid(struct text *out, const char *address)
                   "access_log none\n"
                   "cache_log /dev/null\n"
                   "cache_store_log none\n"
+                  "visible_hostname assay\n" /* else it is looked up, and nobody answers on a stage */
                   "pid_filename none\n"
                   "netdb_filename none\n"
                   "pinger_enable off\n"

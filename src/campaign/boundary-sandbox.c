@@ -11,6 +11,7 @@
 #include "campaign/enclosure.h"
 #include "sandbox/enforcer.h"
 #include "sandbox/policy.h"
+#include "sandbox/rules.h"
 
 struct keys {
         char *enforce, *policy;
@@ -104,9 +105,20 @@ static int find_policy(struct sandbox_boundary *s, int inputs_dirfd, struct err 
         return 0;
 }
 
+/* What a name leads to lies beyond the host, which an enforcer may want to forward. */
+static int open_stage(struct stage *stage, const struct policy *policy, struct err *err)
+{
+        int r = stage->netns.fd >= 0 ? 0 : stage_up(stage, err);
+
+        if (r >= 0 && policy && rules_has_names(policy))
+                r = netns_sysctl_write(&stage->netns, "ipv4/ip_forward", "1", err);
+        return r;
+}
+
 static int sandbox_up(const struct node *config, int inputs_dirfd, struct boundary **ret, struct err *err)
 {
         struct sandbox_boundary *s = calloc(1, sizeof(*s));
+        _cleanup_policy_ struct policy *policy = NULL;
         int r;
 
         if (!s)
@@ -117,8 +129,10 @@ static int sandbox_up(const struct node *config, int inputs_dirfd, struct bounda
                 r = command_self(s->self, sizeof(s->self), err);
         if (r >= 0)
                 r = find_policy(s, inputs_dirfd, err);
+        if (r >= 0 && s->policy_path[0])
+                r = policy_load(AT_FDCWD, s->policy_path, &policy, err);
         if (r >= 0)
-                r = enclosure_stage(&s->base, err);
+                r = open_stage(&s->base.stage, policy, err);
         if (r < 0) {
                 sandbox_down(&s->base.base);
                 return r;
@@ -257,7 +271,7 @@ int boundary_sandbox_missing(const struct node *config, struct err *err)
         if (r != 0)
                 return MIN(r, 0);
         choice.policy = policy;
-        r = stage_up(&stage, err);
+        r = open_stage(&stage, policy, err);
         if (r >= 0)
                 r = netns_run(&stage.netns, choose, &choice, err);
         stage_down(&stage);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "campaign/command.h"
 
+#include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -92,6 +95,27 @@ struct start {
         const struct command_line *line;
 };
 
+/* In mounts of its own a file of the system's place, that nobody else sees and that goes with it. The memory that it is
+ * in has to be somewhere for a moment. */
+static int use_name_server(const char *address, struct err *err)
+{
+        static const char place[] = "/tmp", path[] = "/tmp/resolv.conf";
+        _cleanup_free_ char *text = text_format("nameserver %s\n", address);
+        _cleanup_close_ int fd = -1;
+
+        if (!text)
+                return err_set_nomem(err);
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
+            mount("assay", place, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755") < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot mount a file of name servers");
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        if (fd < 0 || file_write_all(fd, text, strlen(text)) < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot write a file of name servers");
+        if (mount(path, "/etc/resolv.conf", NULL, MS_BIND, NULL) < 0 || umount2(place, MNT_DETACH) < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot mount a file over /etc/resolv.conf");
+        return 0;
+}
+
 /* In the new process. The kernel keeps its promise to kill it with its parent over exec, too. */
 static int become(struct child_side *side, void *userdata)
 {
@@ -104,6 +128,8 @@ static int become(struct child_side *side, void *userdata)
                 err_set_errno(&err, ERR_ENVIRONMENT, errno, "cannot redirect the output");
                 return child_failed(side, &err);
         }
+        if (start->command->name_server && use_name_server(start->command->name_server, &err) < 0)
+                return child_failed(side, &err);
         if (child_ready(side) < 0 || child_wait_go(side, &start_ns) < 0)
                 return CANNOT_RUN;
         if (start_ns > 0)

@@ -11,6 +11,7 @@
 #include "campaign/boundary-zones.h"
 #include "campaign/kind-bpf-verify.h"
 #include "campaign/kind-command.h"
+#include "campaign/kind-datagram.h"
 #include "campaign/kind-escape.h"
 #include "campaign/kind-event-to-actuation.h"
 #include "campaign/kind-http.h"
@@ -81,6 +82,7 @@ static const struct kind workloads[] = {
         {.name = "event-to-actuation", .table = &event_to_actuation_table, .metrics = event_to_actuation_metrics},
         {.name = "bpf-verify", .table = &bpf_verify_table, .metrics = bpf_verify_metrics},
         {.name = "http", .table = &http_table, .metrics = http_metrics},
+        {.name = "datagram", .table = &datagram_table, .metrics = datagram_metrics},
         {.name = "command", .table = &command_table, .metrics = command_metrics},
         {.name = "escape", .table = &escape_table, .metrics = escape_metrics},
 };
@@ -89,7 +91,8 @@ static const struct kind workloads[] = {
 static const struct workload_adapter {
         const struct workload_ops *ops;
         enum place place;
-        bool needs_network;                                                              /* of a stage */
+        bool needs_network; /* of a stage */
+        bool is_datagram;   /* of UDP, which no proxy of HTTP carries */
         int (*size)(const struct node *map, struct workload_size *ret, struct err *err); /* NULL: only a background */
         int (*missing)(const struct node *map, struct err *err);
         int (*check)(const struct node *map, struct err *err); /* what its table cannot see; NULL: nothing */
@@ -110,6 +113,12 @@ static const struct workload_adapter {
          .missing = bpf_verify_missing,
          .check = bpf_verify_check},
         {.ops = &http_ops, .place = PLACE_STAGE, .needs_network = true, .size = http_size, .missing = http_missing},
+        {.ops = &datagram_ops,
+         .place = PLACE_STAGE,
+         .needs_network = true,
+         .is_datagram = true,
+         .size = datagram_size,
+         .missing = datagram_missing},
         {.ops = &command_ops,
          .place = PLACE_STAGE,
          .size = command_size,
@@ -224,6 +233,10 @@ static int check_place(const struct node *config, const struct node *map, const 
         if (boundary->is_plain && streq(node_scalar_at(map, "tls") ? node_scalar_at(map, "tls") : "", "true"))
                 return err_set_at(err, ERR_USAGE, &node_get(map, "tls")->position,
                                   "%s: tls does not go through an ordinary proxy", where);
+        if (boundary->is_plain && workload->is_datagram)
+                return err_set_at(err, ERR_USAGE, &kind->position,
+                                  "%s: datagrams do not go through an ordinary proxy, so there is nothing to measure",
+                                  where);
         return 0;
 }
 

@@ -17,6 +17,7 @@ extern const struct verb verb_reflex;
 extern const struct verb verb_run;
 extern const struct verb verb_show;
 extern const struct verb verb_testbed;
+extern const struct verb verb_udp;
 extern const struct verb verb_verify;
 
 extern const struct verb *const verbs[]; /* ended by NULL */

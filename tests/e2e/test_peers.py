@@ -37,6 +37,17 @@ rounds: 6
 """
 
 
+LOST = """
+hypotheses: {none: {claim: No look-up fails., rules: [{of: [walled, lookup], metric: failed, at_most: 0}]}}
+base: {boundary: {kind: none}, workload: {kind: datagram, ask: lookup, requests: 5, warmup: 0, origin-cpu: 0}}
+arms:
+  walled: {boundary: {kind: sandbox, enforce: proxy, policy: policies/one-origin.yaml}}
+  native: {control: harm}
+points: {lookup: {}}
+control-rules: {native: {of: [native, lookup], metric: failed, at_most: 0}}
+rounds: 6
+"""
+
 CONTAINER = """
 assay: 1
 id: left
@@ -119,10 +130,21 @@ class Peers(unittest.TestCase):
             self.assertEqual(trial["notes"]["client"]["sha256"], hashlib.sha256(events).hexdigest())
             for row in samples(path)[1]:
                 self.assertGreaterEqual(int(row[1]), 2000000)  # the third event is due then
-        for _, trial in self.trials(archive, "container-small") + self.trials(archive, "container-start"):
+        for _, trial in self.trials(archive, "container-small"):
             self.assertEqual((trial["boundary"]["program"], trial["boundary"]["network"]), ("runc", "host"))
             self.assertTrue(trial["proof"]["before"]["evidence"]["shares_network"])
             self.assertEqual(trial["counts"]["failed"], 0)
+        for cell in ("container-echo", "walled-echo", "relayed-echo", "native-lookup", "walled-by-name-lookup",
+                     "relayed-by-name-lookup"):
+            for path, trial in self.trials(archive, cell):
+                self.assertTrue(trial["valid"], trial["reason"])
+                counts = trial["counts"]
+                self.assertEqual((counts["slots"], counts["completed"], counts["failed"]), (22, 20, 0), trial["notes"])
+                self.assertEqual(trial["notes"]["origin_counts"]["answered"], 22)  # and so nobody else answered
+                head, rows = samples(path)
+                self.assertEqual(head, ["slot", "round_trip_ns"])
+                self.assertEqual([int(row[0]) for row in rows], list(range(22)))
+                self.assertTrue(all(int(row[1]) > 0 for row in rows))
         for path, trial in self.trials(archive, "apart-start") + self.trials(archive, "closed-start"):
             self.assertFalse(trial["proof"]["before"]["evidence"]["shares_network"])
             self.assertGreater(trial["notes"]["spawn_p50_ns"], 0)
@@ -159,7 +181,7 @@ class Peers(unittest.TestCase):
         self.assertEqual(code, 0)
         cells = {trial["cell"] for trial in plan["trials"]}
         self.assertIn("wrapper/small", cells)
-        self.assertFalse({"proxy/stream", "container/small", "container/start"} & cells)
+        self.assertFalse({"proxy/stream", "container/small", "container/echo"} & cells)
         (folder / "runc").symlink_to(shutil.which("runc"))
         done = program.run("run", HTTP, "-o", self.scratch / "out", env=env)
         self.assertEqual(done.returncode, 6, done.stderr)
@@ -218,6 +240,30 @@ class Peers(unittest.TestCase):
         self.assertIn("failed of proxy/stream at most 0", done.stdout)
         self.assertEqual(program.run("verify", archive).returncode, 0)
 
+    def test_lookup_of_a_denied_name(self):
+        """A policy without names: no look-up is answered, and none has a duration."""
+        done, archive = self.run_one(text=HTTP.read_text().partition("hypotheses:")[0] + LOST)
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        for path, trial in self.trials(archive, "walled-lookup"):
+            self.assertTrue(trial["valid"], trial["reason"])
+            self.assertEqual((trial["counts"]["failed"], trial["counts"]["completed"]), (5, 0))
+            self.assertEqual([f["cause"] for f in trial["notes"]["failures"]], ["Operation not permitted"])
+            self.assertEqual({row[1] for row in samples(path)[1]}, {""})
+        self.assertEqual(program.run("verify", archive).returncode, 0)
+
+    def test_other_proxies(self):
+        for name in ("tinyproxy", "squid"):
+            with self.subTest(name):
+                program.need(name, shutil.which(name) is not None)
+                text = WRONG.replace("haproxy", name).replace("timeout: 1ms", "timeout: 5s").replace("300ms", "1ms")
+                done, archive = self.run_one(text=text.replace("id: http", f"id: http-{name}"))
+                for path, trial in self.trials(archive, "proxy-stream"):
+                    self.assertTrue(trial["valid"], trial["reason"])
+                    self.assertEqual((trial["boundary"]["proxy"], trial["boundary"]["form"]), (name, "forward"))
+                    self.assertEqual((trial["counts"]["failed"], trial["counts"]["completed"]), (0, 5))
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                shutil.rmtree(archive)
+
     def test_proxy_cannot_start(self):
         """What it says for itself is the reason of the trial."""
         folder = self.scratch / "bin"
@@ -234,7 +280,8 @@ class Peers(unittest.TestCase):
             self.assertEqual(code, 0)
             cells = {trial["cell"] for trial in plan["trials"]}
             self.assertLessEqual({"native/small", "wall/bulk", "proxy/stream", "wall/https", "deny-all/deny", "haproxy/small",
-                                  "bubblewrap/start", "open/deny"}, cells)
+                                  "bubblewrap/start", "open/deny", "runc/small", "runc/start", "native/echo", "wall/echo",
+                                  "proxy/echo", "native/lookup", "wall-by-name/lookup", "proxy-by-name/lookup"}, cells)
             self.assertEqual(len(plan["trials"]), len(cells) * (9 if args else 33))
 
     def test_wrong_places(self):
@@ -249,6 +296,12 @@ class Peers(unittest.TestCase):
              "does not run in the boundary wrapper"),
             (("events: 3", "tls: true, events: 3"), "tls does not go through an ordinary proxy"),
             (("closed: [start, deny]", "closed: [small, deny]"), "this boundary has none"),
+            (("closed: [start, deny]", "closed: [echo, deny]"), "this boundary has none"),
+            (("proxy: [stream]", "proxy: [stream, echo]"), "datagrams do not go through an ordinary proxy"),
+            (("ask: echo", "ask: ecco"), "is not one of echo, lookup"),
+            (("ask: echo, ", ""), "ask"),
+            (("size: 1000B", "size: 15B"), "size"),
+            (("size: 1000B", "size: 65508B"), "size"),
             (("enforce: none", "enforce: nome"), "did you mean \"none\"?"),
             (("{kind: command, argv: [\"true\"], runs: 5, warmup: 1}", "{kind: escape}"),
              "escape does not run in the boundary wrapper"),
