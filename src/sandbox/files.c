@@ -29,8 +29,7 @@ static int mount_tmpfs(const char *where, unsigned long flags, const char *optio
         return mount("tmpfs", where, "tmpfs", SHIELD | flags, options) < 0 ? mount_failed(err, "a tmpfs", where) : 0;
 }
 
-/* Whether @path is @folder or lies below it. */
-static bool is_within(const char *path, const char *folder)
+bool files_is_within(const char *path, const char *folder)
 {
         size_t len = strlen(folder);
 
@@ -83,7 +82,7 @@ static int keep(struct kept *kept, const char *path, bool is_read_only, struct e
         struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY};
         int fd;
 
-        if (!is_within(path, "/tmp") || streq(path, "/tmp"))
+        if (!files_is_within(path, "/tmp") || streq(path, "/tmp"))
                 return 0;
         fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
         if (fd < 0)
@@ -121,7 +120,7 @@ static int make_runtime_folder(const struct files *files, struct err *err)
         const char *path = getenv("XDG_RUNTIME_DIR");
         int r;
 
-        if (!path || !is_within(path, "/run") || streq(path, "/run") || strstr(path, "/.."))
+        if (!path || !files_is_within(path, "/run") || streq(path, "/run") || strstr(path, "/.."))
                 return 0;
         r = make_parents(path, err);
         if (r < 0)
@@ -143,7 +142,7 @@ static int cover_folders(const struct files *files, struct err *err)
                 r = keep(&kept, files->read->items[i], true, err);
         for (size_t i = 0; r == 0 && i < files->write->n; i++)
                 r = keep(&kept, files->write->items[i], false, err);
-        if (r == 0 && realpath("/var/run", var_run) && !is_within(var_run, "/run"))
+        if (r == 0 && realpath("/var/run", var_run) && !files_is_within(var_run, "/run"))
                 r = mount_tmpfs(var_run, 0, "mode=755", err);
         if (r == 0)
                 r = mount_tmpfs("/run", 0, "mode=755", err);
@@ -287,8 +286,8 @@ static bool is_bare_cgroup(char *line, const char **ret)
                 return false;
         unescape(path);
         *ret = path;
-        return !is_within(path, CGROUPS) && !is_within(path, "/run") && !is_within(path, "/tmp") &&
-               !is_within(path, "/dev") && !is_within(path, "/proc");
+        return !files_is_within(path, CGROUPS) && !files_is_within(path, "/run") && !files_is_within(path, "/tmp") &&
+               !files_is_within(path, "/dev") && !files_is_within(path, "/proc");
 }
 
 /* By them a process could leave the group that it is counted in, and read what runs on the host. */

@@ -24,3 +24,6 @@ struct files {
  * Return: 0 or a negative errno.
  */
 int files_arrange(const struct files *files, struct err *err);
+
+/* files_is_within - whether @path is @folder or lies below it; both absolute, without links and dots */
+bool files_is_within(const char *path, const char *folder);

@@ -14,6 +14,7 @@
 #include "sandbox/askers.h"
 #include "sandbox/bundle.h"
 #include "sandbox/denial.h"
+#include "sandbox/files.h"
 #include "sandbox/filter.h"
 #include "sandbox/proof-cache.h"
 #include "sandbox/runner-internal.h"
@@ -192,6 +193,25 @@ static int on_channel(struct loop_io *io, uint32_t events)
 
 /* ---- the run ---- */
 
+static bool has_within(const struct sandbox_paths *paths, const char *path)
+{
+        for (size_t i = 0; i < paths->n; i++)
+                if (files_is_within(path, paths->items[i]))
+                        return true;
+        return false;
+}
+
+/* Many programs (git, npm) give up where they may not look into their user's home, and do well with an empty one. */
+static void hide_home(const struct sandbox_options *o)
+{
+        const char *home = getenv("HOME");
+        _cleanup_free_ char *real = home ? realpath(home, NULL) : NULL;
+
+        if ((o->read.n > 0 || o->write.n > 0) && !o->enforcer->shares_network && real && !has_within(&o->read, real) &&
+            !has_within(&o->write, real))
+                setenv("HOME", "/tmp", 1);
+}
+
 static int prepare(struct run *run, struct err *err)
 {
         int r;
@@ -205,6 +225,7 @@ static int prepare(struct run *run, struct err *err)
                 return r;
         run->sandbox.is_rootless = run->identity.is_rootless;
         identity_environment(&run->identity);
+        hide_home(run->options);
         run->is_asked = run->sandbox.enforcer->is_asked ||
                         (run->sandbox.bundle && run->sandbox.enforcer->strength == STRENGTH_UNENFORCED);
         filter_build(&run->filter, run->options->nested, run->sandbox.enforcer->shares_network, run->is_asked);

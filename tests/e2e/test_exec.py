@@ -327,6 +327,19 @@ class View(Sandbox):
         self.assertEqual([line.split(" ", 1)[1] for line in done.stdout.splitlines()],
                          ["yes", "Read-only file system", "Read-only file system", "yes", "yes"])
 
+    def test_a_home_that_is_not_shown_is_an_empty_one(self):
+        """Else git and npm would refuse to do anything; one that is named, or where files are not restricted, stays."""
+        home = self.folder / "home"
+        (home / "project").mkdir(parents=True, exist_ok=True)
+        for options, expected in (((), home), (("--write", home), home), (("--read", home), home),
+                                  (("--write", home / "project"), "/tmp")):
+            done = self.exec(*options, "--", "sh", "-c", 'echo "$HOME"; ls "$HOME" >&2', env=dict(os.environ, HOME=str(home)),
+                             cwd="/")
+            if "Landlock" in done.stderr:
+                program.need("landlock", False)
+            is_root = self.user is None and os.geteuid() == 0  # whose command is another user, with another home
+            self.assertEqual(done.stdout, f"{'/tmp' if is_root else expected}\n", options)
+
 
 class Ways(Sandbox):
     """Ways out, each against a listener outside that would notice."""
