@@ -91,12 +91,25 @@ static json_t *do_status(struct server *s)
                          describe_addresses(s->tb));
 }
 
+/* That nothing has the name, and which names there are. */
+static json_t *refuse_name(const struct layout *l, const char *what, const char *name)
+{
+        bool is_node = streq(what, "node");
+        _cleanup_text_ struct text text = {0};
+
+        text_addf(&text, "the testbed has no %s named %s; expected ", what, name);
+        for (size_t i = 0; i < (is_node ? l->n_nodes : l->n_links); i++)
+                text_addf(&text, "%s%s", i > 0 ? ", " : "", is_node ? l->nodes[i].name : l->links[i].name);
+        return text.failed ? NULL : json_pack("{s:s}", "error", text.data);
+}
+
 static json_t *do_netns(struct server *s, const char *name, int *ret_fd)
 {
+        const struct layout *l = testbed_layout(s->tb);
         size_t node;
 
-        if (!layout_node_find(testbed_layout(s->tb), name, &node))
-                return json_pack("{s:s++}", "error", "the testbed has no node named ", name, "");
+        if (!layout_node_find(l, name, &node))
+                return refuse_name(l, "node", name);
         *ret_fd = testbed_netns(s->tb, node)->fd;
         return json_pack("{s:s}", "device", "");
 }
@@ -108,7 +121,7 @@ static json_t *do_link(struct server *s, const char *name, int *ret_fd)
         size_t link;
 
         if (!layout_link_find(l, name, &link))
-                return json_pack("{s:s++}", "error", "the testbed has no link named ", name, "");
+                return refuse_name(l, "link", name);
         end = &l->links[link].ends[LAYOUT_LOWER];
         if (!l->nodes[end->node].is_forwarder)
                 end = &l->links[link].ends[LAYOUT_UPPER];

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """libassay-bpf as somebody else gets it: installed somewhere, found by pkg-config, compiled against from C and C++."""
+import json
 import os
 import pathlib
 import re
@@ -74,6 +75,11 @@ class Installed(unittest.TestCase):
                    *shlex.split(found.stdout))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return output
+
+    def test_goes_where_debian_looks(self):
+        """Left alone, Meson takes lib64 on a Debian without dpkg-dev, where neither ld.so nor pkg-config looks."""
+        options = json.loads(run("meson", "introspect", "--buildoptions", program.ROOT / "meson.build").stdout)
+        self.assertEqual([option["value"] for option in options if option["name"] == "libdir"], ["lib"])
 
     def test_example(self):
         example = self.compile(CC, program.ROOT / "examples" / "libassay-bpf" / "check-and-run.c", "-std=c11")

@@ -152,7 +152,8 @@ static void namespaces_are_handed_out(void **state)
         assert_ok(holder_link("rear-right", &gateway, device, &err));
         assert_string_equal(device, "eth1");
         assert_int_equal(holder_netns("trunk", &none, &err), -ENOENT);
-        assert_string_equal(err.text, "the testbed has no node named trunk");
+        assert_string_equal(
+                err.text, "the testbed has no node named trunk; expected front-left, rear-right, central-hpc, gateway");
         assert_int_equal(holder_link("\"}{", &none, device, &err), -ENOENT);
         assert_int_equal(holder_netns("\xff", &none, &err), -EINVAL);
         assert_int_equal(none.fd, -1);
