@@ -327,6 +327,19 @@ class View(Sandbox):
         self.assertEqual([line.split(" ", 1)[1] for line in done.stdout.splitlines()],
                          ["yes", "Read-only file system", "Read-only file system", "yes", "yes"])
 
+    def test_pairs_of_unix_sockets(self):
+        """They are what is left of these; one with a path fails as where there are none, and nothing is said of it."""
+        done = self.python("import socket\n"
+                           "for kind in socket.SOCK_STREAM, socket.SOCK_SEQPACKET:\n"
+                           "    one, other = socket.socketpair(socket.AF_UNIX, kind)\n"
+                           "    one.send(b'x')\n"
+                           "    print(other.recv(1).decode())\n"
+                           "for kind in socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET:\n"
+                           "    try: socket.socket(socket.AF_UNIX, kind)\n"
+                           "    except OSError as e: print(e.strerror)\n")
+        refused = "Address family not supported by protocol\n"
+        self.assertEqual((done.stdout, done.stderr), ("x\n" * 2 + refused * 3, ""))
+
     def test_a_home_that_is_not_shown_is_an_empty_one(self):
         """Else git and npm would refuse to do anything; one that is named, or where files are not restricted, stays."""
         home = self.folder / "home"
