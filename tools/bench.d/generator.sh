@@ -13,7 +13,7 @@
 set -eu
 . tools/bench.d/path
 
-rounds=${ROUNDS:-9}
+rounds=${ROUNDS:-15}
 has iperf3 || exit 0
 has jq || exit 0
 path_up

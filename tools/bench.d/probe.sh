@@ -6,7 +6,7 @@
 set -eu
 . tools/bench.d/path
 
-rounds=${ROUNDS:-15}
+rounds=${ROUNDS:-41}
 has sockperf && peer=yes || peer=
 has jq || exit 0
 path_up
