@@ -2,8 +2,11 @@
 #include "sandbox/stdio.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -35,6 +38,27 @@ static int make_pipe(struct stdio *stdio, int i, struct err *err)
         return 0;
 }
 
+/* Devices that lead nowhere, whatever is written to them. Others may be a link of the host's (tun), or a machine. */
+static bool is_harmless_device(dev_t device)
+{
+        static const unsigned numbers[] = {3, 5, 7, 8, 9}; /* null, zero, full, random, urandom */
+
+        for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+                if (device == makedev(1, numbers[i]))
+                        return true;
+        return false;
+}
+
+/* Whether the command may have the descriptor @fd, of which the status is @st, as it is. */
+static bool is_handed_on(int fd, const struct stat *st)
+{
+        struct statfs fs;
+
+        if (S_ISREG(st->st_mode)) /* a namespace of the host looks like a file */
+                return fstatfs(fd, &fs) == 0 && fs.f_type != NSFS_MAGIC;
+        return S_ISFIFO(st->st_mode) || (S_ISCHR(st->st_mode) && (isatty(fd) || is_harmless_device(st->st_rdev)));
+}
+
 int stdio_prepare(struct stdio *stdio, struct err *err)
 {
         bool is_terminal[3];
@@ -49,7 +73,7 @@ int stdio_prepare(struct stdio *stdio, struct err *err)
                 is_terminal[i] = S_ISCHR(st.st_mode) && isatty(i);
                 if (S_ISSOCK(st.st_mode))
                         r = make_pipe(stdio, i, err);
-                else if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode))
+                else if (!is_handed_on(i, &st))
                         r = err_set(err, ERR_USAGE, EINVAL,
                                     "%s is neither a file, a pipe, a terminal nor a socket, and is not handed on",
                                     names[i]);

@@ -189,11 +189,22 @@ class Command(Sandbox):
         ours.close()
 
     def test_a_kind_of_descriptor_that_is_not_handed_on(self):
-        folder = os.open("/", os.O_RDONLY)
-        done = self.exec("--", "true", stdin=folder)
-        os.close(folder)
-        self.assertEqual(done.returncode, OWN_ERROR)
-        self.assertIn("standard input is neither", done.stderr)
+        for path in "/", "/proc/self/ns/net", "/dev/net/tun":
+            if not os.path.exists(path):
+                program.need("tun", False)
+            with self.subTest(path):
+                opened = os.open(path, os.O_RDONLY)
+                done = self.exec("--", "true", stdin=opened)
+                os.close(opened)
+                self.assertEqual(done.returncode, OWN_ERROR)
+                self.assertIn("standard input is neither", done.stderr)
+
+    def test_devices_that_lead_nowhere_are_handed_on(self):
+        for path in "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom":
+            device = os.open(path, os.O_RDONLY)
+            done = self.exec("--", "test", "-c", "/dev/stdin", stdin=device)
+            os.close(device)
+            self.assertEqual((path, done.returncode), (path, 0), done.stderr)
 
     def test_a_reader_that_leaves_ends_the_command_as_usual(self):
         done = subprocess.run(["sh", "-c", '"$@" | head -n 1', "sh", *self.command("--", "yes")], text=True, timeout=60,
