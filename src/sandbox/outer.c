@@ -7,8 +7,9 @@
 #include "base/json.h"
 #include "base/macro.h"
 
-#define PORTS_MAX 64 /* of one range, each of them an entry */
-#define TABLE_MAX 32
+#define PORTS_MAX       64 /* of one range, each of them an entry */
+#define TABLE_MAX       32
+#define CONTROL_ENTRIES 2 /* what outer_expose() opens */
 
 struct outer {
         struct gate *gate; /* NULL: nftables */
@@ -63,6 +64,21 @@ static int open_ports(struct gate *gate, const struct ip_prefix *address, enum t
         return r;
 }
 
+/* How many entries there will be at most: a table of many takes longer to make than the rest of a start. */
+static uint32_t count_entries(const struct rules *rules)
+{
+        size_t n = CONTROL_ENTRIES;
+
+        if (rules->has_names)
+                return GATE_ENTRIES_MAX;
+        for (size_t i = 0; i < rules->n_ranges; i++) {
+                const struct port_range *ports = &rules->ranges[i].ports;
+
+                n += is_every_port(ports) ? 1 : (size_t)(ports->last - ports->first) + 1;
+        }
+        return (uint32_t)MIN(n, (size_t)GATE_ENTRIES_MAX);
+}
+
 static int fill_gate(struct gate *gate, const struct rules *rules, struct err *err)
 {
         for (size_t i = 0; i < rules->n_ranges; i++) {
@@ -92,7 +108,7 @@ static int try_gate(struct outer *outer, struct netlink *nl, int index, const st
                 return 0;
         if (ip_prefix_parse(rules->own_v4, &own[0]) < 0 || ip_prefix_parse(rules->own_v6, &own[1]) < 0)
                 return err_set(err, ERR_BUG, EINVAL, "the link has no addresses");
-        r = gate_attach(nl, index, own, &outer->gate, &why);
+        r = gate_attach(nl, index, own, count_entries(rules), &outer->gate, &why);
         if (r < 0 && why.kind == ERR_UNSUPPORTED) {
                 snprintf(outer->weaker, sizeof(outer->weaker),
                          "the second check of the wall is nftables', as the first: %s", why.text);

@@ -98,6 +98,16 @@ int bpf_image_set_constants(struct bpf_image *image, const void *data, size_t si
         return 0;
 }
 
+int bpf_image_set_entries(struct bpf_image *image, const char *name, uint32_t n, struct err *err)
+{
+        struct bpf_map *map = bpf_object__find_map_by_name(image->object, name);
+
+        if (!map || bpf_map__set_max_entries(map, n) < 0)
+                return err_set(err, ERR_BUG, EINVAL, "the BPF object %s has no map %s of another size", image->name,
+                               name);
+        return 0;
+}
+
 /* The line of the verifier's log that says what is wrong: the last but for its statistics. */
 static const char *last_reason(char *text)
 {

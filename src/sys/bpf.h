@@ -26,6 +26,11 @@ int bpf_image_open(struct span object, const char *name, struct bpf_image **ret,
  * @size: has to be the variable's */
 int bpf_image_set_constants(struct bpf_image *image, const void *data, size_t size, struct err *err);
 
+/* bpf_image_set_entries - how many a map may have, before bpf_image_load(); the kernel makes room for all of them at
+ * once
+ */
+int bpf_image_set_entries(struct bpf_image *image, const char *map, uint32_t n, struct err *err);
+
 /* bpf_image_load - give programs and maps to the kernel, which verifies them
  *
  * Return: 0; -EPERM, kind unsupported, where this process may not; another negative errno.

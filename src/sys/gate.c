@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 
+#include "base/macro.h"
 #include "bpf/gate-bpf.h"
 #include "sys/bpf.h"
 #include "sys/qdisc.h"
@@ -31,7 +32,8 @@ static int attach(struct bpf_image *image, struct netlink *nl, int index, struct
         return r < 0 ? r : bpf_image_attach(image, "gate_in", nl, index, BPF_LEAVING, 1, err);
 }
 
-int gate_attach(struct netlink *nl, int index, const struct ip_prefix own[2], struct gate **ret, struct err *err)
+int gate_attach(struct netlink *nl, int index, const struct ip_prefix own[2], uint32_t entries, struct gate **ret,
+                struct err *err)
 {
         _cleanup_gate_ struct gate *gate = calloc(1, sizeof(*gate));
         struct gate_own constants;
@@ -44,6 +46,8 @@ int gate_attach(struct netlink *nl, int index, const struct ip_prefix own[2], st
         memcpy(constants.v6, own[1].bytes, sizeof(constants.v6));
         if (r == 0)
                 r = bpf_image_set_constants(gate->image, &constants, sizeof(constants), err);
+        if (r == 0)
+                r = bpf_image_set_entries(gate->image, "open", MIN(entries, (uint32_t)GATE_ENTRIES_MAX), err);
         if (r == 0)
                 r = bpf_image_load(gate->image, err);
         if (r == 0)

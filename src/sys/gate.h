@@ -14,12 +14,14 @@
 struct gate;
 
 /* gate_attach - load it and attach it to link @index, with nothing open
- * @own: the addresses of the sandbox's end, IPv4 and IPv6
- * @ret: gate_free() releases it; the check stays as long as the link
+ * @own:     the addresses of the sandbox's end, IPv4 and IPv6
+ * @entries: how many may be open at once; at most GATE_ENTRIES_MAX
+ * @ret:     gate_free() releases it; the check stays as long as the link
  *
  * Return: 0; -EPERM, kind unsupported, where BPF may not be loaded; another negative errno.
  */
-int gate_attach(struct netlink *nl, int index, const struct ip_prefix own[2], struct gate **ret, struct err *err);
+int gate_attach(struct netlink *nl, int index, const struct ip_prefix own[2], uint32_t entries, struct gate **ret,
+                struct err *err);
 
 void gate_free(struct gate *gate);
 
@@ -31,7 +33,7 @@ DEFINE_CLEANUP(struct gate *, gate_free)
  * @port:       0: every port but that of DNS over TLS
  * @expires_ns: CLOCK_MONOTONIC; 0: never. One that is there gets the new time
  *
- * Return: 0; -E2BIG where GATE_ENTRIES_MAX are open, those counted that have expired and were not closed.
+ * Return: 0; -E2BIG where as many are open as there may be, those counted that have expired and were not closed.
  */
 int gate_open(struct gate *gate, const struct ip_prefix *address, int protocol, uint16_t port, int64_t expires_ns,
               struct err *err);

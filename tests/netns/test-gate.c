@@ -13,6 +13,8 @@ struct wall {
         struct gate *gate;
 };
 
+#define ENTRIES 8
+
 static void wall_up(struct wall *w)
 {
         _cleanup_netns_ struct netns self = NETNS_INIT;
@@ -23,7 +25,7 @@ static void wall_up(struct wall *w)
         assert_ok(netns_open_self(&self, &err));
         assert_ok(netns_enter(&w->pair.ns[1], &err)); /* where the index is one of its links' */
         assert_ok(gate_attach(w->pair.nl[1], w->pair.index[1], (struct ip_prefix[]){w->pair.v4[0], w->pair.v6[0]},
-                              &w->gate, &err));
+                              ENTRIES, &w->gate, &err));
         assert_ok(netns_enter(&self, &err));
 }
 
@@ -134,6 +136,21 @@ static void an_entry_is_open_until_its_time(void **state)
         wall_down(&w);
 }
 
+static void no_more_are_open_than_was_said(void **state)
+{
+        struct err err = {0};
+        struct wall w;
+
+        wall_up(&w);
+        for (uint16_t port = 1; port <= ENTRIES; port++)
+                open_for(&w, &w.pair.v4[1], IPPROTO_TCP, port, 0);
+        assert_int_equal(gate_open(w.gate, &w.pair.v4[1], IPPROTO_TCP, ENTRIES + 1, 0, &err), -E2BIG);
+        open_for(&w, &w.pair.v4[1], IPPROTO_TCP, ENTRIES, 0); /* is there */
+        assert_ok(gate_close(w.gate, &w.pair.v4[1], IPPROTO_TCP, 1, &err));
+        open_for(&w, &w.pair.v4[1], IPPROTO_TCP, ENTRIES + 1, 0);
+        wall_down(&w);
+}
+
 static void nothing_enters_by_itself(void **state)
 {
         struct wall w;
@@ -184,6 +201,7 @@ int main(void)
                 cmocka_unit_test(nothing_leaves_that_is_not_open),
                 cmocka_unit_test(every_port_is_all_but_one),
                 cmocka_unit_test(an_entry_is_open_until_its_time),
+                cmocka_unit_test(no_more_are_open_than_was_said),
                 cmocka_unit_test(nothing_enters_by_itself),
                 cmocka_unit_test(connections_are_opened_from_inside_alone),
                 cmocka_unit_test(it_stays_when_nobody_holds_it),
