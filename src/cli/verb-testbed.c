@@ -327,7 +327,7 @@ static int run_capture(const void *opts, int argc, char **argv, struct err *err)
         if (r >= 0 && o->pcap)
                 r = open_output(o->pcap, &file, err);
         if (r >= 0)
-                r = userns_join_owner(&ns, err);
+                r = enter(&ns, err); /* for good: an ordinary user may not come back */
         if (r >= 0)
                 r = capture_open(&ns, device, &capture, err);
         if (r >= 0) {

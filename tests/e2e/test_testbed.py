@@ -237,10 +237,11 @@ class Testbed(unittest.TestCase):
         shutil.copytree(program.ROOT / "experiments", experiments)
         os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
 
+        as_nobody = {"text": True, "cwd": "/", "user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": [],
+                     "env": dict(os.environ, ASSAY_EXPERIMENTS=str(experiments), **self.env)}
+
         def assay(*args):
-            return subprocess.run([binary, "testbed", *args], text=True, capture_output=True, check=False, cwd="/",
-                                  user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[], timeout=60,
-                                  env=dict(os.environ, ASSAY_EXPERIMENTS=str(experiments), **self.env))
+            return subprocess.run([binary, "testbed", *args], capture_output=True, check=False, timeout=60, **as_nobody)
 
         done = assay("up", "exp-001")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -248,6 +249,13 @@ class Testbed(unittest.TestCase):
             self.assertIn("tags by none, slices told apart by nftables", assay("status").stdout)
             done = assay("shell", "front-left", "ip", "-o", "-4", "addr", "show", "eth0")
             self.assertIn("198.18.0.1/30", done.stdout, done.stderr)
+            capture = subprocess.Popen([binary, "testbed", "capture", "uplink", "-n", "1"], stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, **as_nobody)
+            while capture.poll() is None:
+                assay("shell", "front-left", "bash", "-c", "echo x >/dev/udp/198.18.0.10/9")
+            out, errors = capture.communicate()
+            self.assertEqual((capture.returncode, errors), (0, ""))
+            self.assertRegex(out, r"no VLAN +198\.18\.0\.1 > 198\.18\.0\.10 ")
             process = assay("up", "exp-001", "--cell", "per-queue/idle")
             self.assertEqual(process.returncode, 1)
         finally:
