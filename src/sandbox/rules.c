@@ -197,10 +197,12 @@ static const char not_own_v4[] = "ip daddr != { 127.0.0.0/8, " RULES_OWN_V4 " }"
                   not_own_v6[] = "ip6 daddr != { ::1, " RULES_OWN_V6 " }";
 
 /* See rules_open_ways(). Over IPv6 a program may take any address for its own (IPV6_FREEBIND), to which the answer
- * would go, and loopback's for what leaves by another link; IPv4 has no way for either. */
-static void add_ways(const char *accept, struct text *out)
+ * would go, and loopback's for what leaves by another link; IPv4 has no way for either. Where a proxy is, every address
+ * is N's own, but lo has not each of them. */
+static void add_ways(const struct rules *rules, const char *accept, struct text *out)
 {
-        static const char true_source[] = "fib saddr . oif type != local jump refuse\n";
+        const char *true_source = rules->proxy_port > 0 ? "fib saddr type != local jump refuse\n"
+                                                        : "fib saddr . oif type != local jump refuse\n";
 
         for (size_t i = 0; i < ARRAY_SIZE(families); i++)
                 text_addf(out,
@@ -224,7 +226,7 @@ static void add_inner_out(const struct rules *rules, const char *accept, struct 
 {
         const char *const accepts[] = {rules->proxy_port > 0 ? "goto way4" : accept, "goto way6"};
 
-        add_ways(accept, out);
+        add_ways(rules, accept, out);
         text_add(out, "chain out { type filter hook output priority filter; policy drop;\n");
         if (trusts_connections(rules))
                 text_addf(out,

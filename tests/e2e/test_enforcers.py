@@ -325,6 +325,15 @@ with socket.create_server(("127.0.0.1", 1234)) as own:  # which goes nowhere
                          [(f"tcp {HERE}:9998", 5, os.path.realpath(PYTHON))])
         self.assertEqual(record["network"]["denied"], [])
 
+    def test_ranges_that_hold_the_sandboxs_own_addresses(self):
+        policy = self.write_policy("private.yaml", f"""private-addresses: allow
+allow: [{{address: "fc00::/7", port: any, transport: any}}, {{address: 10.0.0.0/8, port: any, transport: any}},
+        {{address: 198.18.0.0/15, port: any, transport: any}}]
+""")
+        for url in f"http://{HERE}:{OPEN}/", f"http://[{HERE6}]:{OPEN}/":
+            done = self.curl(url, policy=policy)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ok", ""))
+
     def test_errnos(self):
         done = self.python(f"""
 def of(call):
