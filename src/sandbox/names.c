@@ -12,6 +12,8 @@
 #include "sandbox/bundle.h"
 #include "sandbox/resolver.h"
 #include "sandbox/rules.h"
+#include "sys/ip.h"
+#include "sys/link.h"
 #include "sys/sockdiag.h"
 
 #define N_SOCKETS 4 /* datagrams and streams, of IPv4 and IPv6 */
@@ -29,22 +31,25 @@ struct names {
         int sockdiag_fd;
 };
 
-/* Return: a descriptor; -EADDRNOTAVAIL and the like without IPv6; another negative errno. */
-static int listen_at(int family, int type)
+/* At every address: whatever asks a server for names, wherever that is, is led to these sockets, and the answer comes
+ * from the server that was asked.
+ * Return: a descriptor; -EAFNOSUPPORT and the like without IPv6; another negative errno.
+ */
+static int listen_for(int family, int type)
 {
-        struct sockaddr_in v4 = {.sin_family = AF_INET,
-                                 .sin_port = htons(RULES_DNS_PORT),
-                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
-                                  .sin6_port = htons(RULES_DNS_PORT),
-                                  .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+        struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(RULES_DNS_PORT)};
+        struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(RULES_DNS_PORT)};
         const struct sockaddr *where = family == AF_INET ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6;
         int level = family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6, yes = 1;
-        int option = family == AF_INET ? IP_PKTINFO : IPV6_RECVPKTINFO;
+        int transparent = family == AF_INET ? IP_TRANSPARENT : IPV6_TRANSPARENT;
+        int pktinfo = family == AF_INET ? IP_PKTINFO : IPV6_RECVPKTINFO;
         _cleanup_close_ int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
+        if (fd < 0 || setsockopt(fd, level, transparent, &yes, sizeof(yes)) < 0 ||
+            (family == AF_INET6 && setsockopt(fd, level, IPV6_V6ONLY, &yes, sizeof(yes)) < 0))
+                return -errno;
         /* Whom a datagram was for is noted when it arrives, which may be before the resolver is there. */
-        if (fd < 0 || (type == SOCK_DGRAM && setsockopt(fd, level, option, &yes, sizeof(yes)) < 0) ||
+        if ((type == SOCK_DGRAM && setsockopt(fd, level, pktinfo, &yes, sizeof(yes)) < 0) ||
             bind(fd, where, family == AF_INET ? sizeof(v4) : sizeof(v6)) < 0 ||
             (type == SOCK_STREAM && listen(fd, BACKLOG) < 0))
                 return -errno;
@@ -64,7 +69,7 @@ int names_open(struct sandbox *sandbox, struct names **ret, struct err *err)
         for (size_t i = 0; i < N_SOCKETS; i++)
                 names->sockets[i] = (struct socket_of_names){.names = names, .fd = -1};
         for (size_t i = 0; i < N_SOCKETS; i++) {
-                names->sockets[i].fd = listen_at(families[i], types[i]);
+                names->sockets[i].fd = listen_for(families[i], types[i]);
                 if (names->sockets[i].fd < 0 && families[i] == AF_INET)
                         return err_set_errno(err, ERR_ENVIRONMENT, -names->sockets[i].fd,
                                              "cannot listen for questions about names");
@@ -75,6 +80,25 @@ int names_open(struct sandbox *sandbox, struct names **ret, struct err *err)
         snprintf(sandbox->resolver, sizeof(sandbox->resolver), "127.0.0.1");
         *ret = TAKE_PTR(names);
         return 0;
+}
+
+int names_route(struct err *err)
+{
+        static const char *const own[] = {"127.0.0.1", "::1"};
+        _cleanup_netlink_ struct netlink *nl = NULL;
+        struct ip_prefix source;
+        struct err no_v6 = {0};
+        int index, r;
+
+        r = netlink_open(NULL, &nl, err);
+        if (r == 0)
+                r = link_find(nl, "lo", &index, err);
+        for (size_t i = 0; i < ARRAY_SIZE(own) && r == 0; i++) {
+                if (ip_prefix_parse(own[i], &source) < 0)
+                        return err_set(err, ERR_BUG, EINVAL, "%s is no address", own[i]);
+                r = ip_port_add_local(nl, index, RULES_DNS_PORT, &source, i == 0 ? err : &no_v6);
+        }
+        return no_v6.kind ? 0 : r; /* a host without IPv6: the rules refuse what would ask over it */
 }
 
 void names_free(struct names *names)

@@ -6,14 +6,18 @@
 #include "sandbox/pins.h"
 #include "sandbox/policy.h"
 
-/* The names of a run: a resolver at 127.0.0.1 and ::1 of the command's network namespace, whose answers are pinned and
- * admitted by the enforcer before they leave. */
+/* The names of a run: a resolver at port 53 of every address that the command's network namespace N has, whose answers
+ * are pinned and admitted by the enforcer before they leave. */
 struct names;
 
 /* names_open - make what belongs to N: the sockets that are asked; to be called inside N
  * @ret: names_free() releases it
  */
 int names_open(struct sandbox *sandbox, struct names **ret, struct err *err);
+
+/* names_route - lead to the resolver whatever N sends to port 53, of whatever server the program believes in; to be
+ * called inside N, where not every address is N's own already */
+int names_route(struct err *err);
 
 /* names_serve - answer, in the supervisor's loop and from the host's network namespace */
 int names_serve(struct names *names, struct err *err);

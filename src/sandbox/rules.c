@@ -171,24 +171,6 @@ static const char *add_limits(const struct rules *rules, struct text *out)
         return "goto within-limits";
 }
 
-/* Names are asked at port 53, of whatever server the program believes in. Only this is tracked as connections, since
- * the answer has to come from the server that was asked. */
-static void add_resolver(struct text *out)
-{
-        static const char *const hooks[] = {"output", "prerouting"};
-
-        for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
-                text_addf(out,
-                          "chain untracked-%s { type filter hook %s priority raw;\n"
-                          "th dport %d accept\nth sport %d accept\nnotrack\n}\n",
-                          hooks[i], hooks[i], RULES_DNS_PORT, RULES_DNS_PORT);
-        text_addf(out,
-                  "chain names { type nat hook output priority -100;\n"
-                  "ip daddr != 127.0.0.0/8 meta l4proto { " TCP ", " UDP " } th dport %d redirect to :%d\n"
-                  "ip6 daddr != ::1 meta l4proto { " TCP ", " UDP " } th dport %d redirect to :%d\n}\n",
-                  RULES_DNS_PORT, RULES_DNS_PORT, RULES_DNS_PORT, RULES_DNS_PORT);
-}
-
 /* N's own addresses, to which whatever is for others in it belongs: every address is one of loopback's where a proxy
  * is. */
 static const char own_v4[] = "ip daddr { 127.0.0.0/8, " RULES_OWN_V4 " }",
@@ -233,17 +215,16 @@ static void add_inner_out(const struct rules *rules, const char *accept, struct 
                           "%sip protocol " TCP " tcp flags & syn == 0 accept\n"
                           "ip6 nexthdr " TCP " tcp flags & syn == 0 accept\n",
                           clear[0]);
+        if (rules->has_resolver) /* what is bound to the link takes no other way */
+                text_addf(out,
+                          "meta l4proto { " TCP ", " UDP " } th dport %d oifname lo accept\n"
+                          "meta l4proto { " TCP ", " UDP " } th dport %d jump refuse\n",
+                          RULES_DNS_PORT, RULES_DNS_PORT);
         add_accepts(rules, 'd', accepts, out);
         if (rules->proxy_port > 0)
                 text_addf(out, "%s accept\n%s accept\n", own_v4, own_v6);
-        else /* a question about a name has been turned to loopback, after its way was chosen, and has a new one: but
-              * that of a socket which is bound to the link goes on to the gateway */
-                text_addf(out,
-                          "oifname lo accept\n"
-                          "ip daddr 127.0.0.1 rt ip nexthop 127.0.0.1 meta l4proto { " TCP ", " UDP
-                          " } th dport %d accept\n"
-                          "ip6 daddr ::1 rt ip6 nexthop ::1 meta l4proto { " TCP ", " UDP " } th dport %d accept\n",
-                          RULES_DNS_PORT, RULES_DNS_PORT);
+        else
+                text_add(out, "oifname lo accept\n");
         text_add(out, "meta l4proto { " ICMP ", " ICMPV6 ", " IGMP " } drop\njump refuse\n}\n");
 }
 
@@ -262,6 +243,8 @@ static void add_proxy(const struct rules *rules, struct text *out)
                   " } ip protocol . th dport @localhost tproxy ip to :%u "
                   "accept\n",
                   rules->localhost.n > 0 ? " }" : "", port);
+        if (rules->has_resolver)
+                text_addf(out, "meta l4proto { " TCP ", " UDP " } th dport %d accept\n", RULES_DNS_PORT);
         text_addf(out, "%s meta l4proto { " TCP ", " UDP " } tproxy ip to :%u accept\n", not_own_v4, port);
         text_addf(out, "%s meta l4proto { " TCP ", " UDP " } tproxy ip6 to :%u accept\n}\n", not_own_v6, port);
 }
@@ -290,8 +273,6 @@ void rules_inner(const struct rules *rules, struct text *out)
         text_add(out, "table inet assay {\n");
         add_sets(rules, "", out);
         text_add(out, "counter refused { }\n");
-        if (rules->has_resolver)
-                add_resolver(out);
         text_add(out, "chain refuse {\ncounter name refused\n");
         if (rules->holds)
                 text_addf(out,

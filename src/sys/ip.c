@@ -2,6 +2,7 @@
 #include "sys/ip.h"
 
 #include <arpa/inet.h>
+#include <linux/fib_rules.h>
 #include <linux/if_addr.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
@@ -10,6 +11,7 @@
 #include <netlink/route/addr.h>
 #include <netlink/route/neighbour.h>
 #include <netlink/route/route.h>
+#include <netlink/route/rule.h>
 #include <stdio.h>
 
 #include "base/number.h"
@@ -28,6 +30,9 @@ DEFINE_CLEANUP(struct rtnl_route *, rtnl_route_put)
 
 DEFINE_CLEANUP(struct rtnl_neigh *, rtnl_neigh_put)
 #define _cleanup_rtnl_neigh_ _cleanup_(rtnl_neigh_put_cleanup)
+
+DEFINE_CLEANUP(struct rtnl_rule *, rtnl_rule_put)
+#define _cleanup_rtnl_rule_ _cleanup_(rtnl_rule_put_cleanup)
 
 static unsigned width_bits(int family)
 {
@@ -253,16 +258,45 @@ int ip_route_add(struct netlink *nl, int index, const struct ip_prefix *destinat
         return add_route(nl, index, destination, gateway, source, &kind, err);
 }
 
-int ip_route_add_local(struct netlink *nl, int index, const struct ip_prefix *destination,
-                       const struct ip_prefix *source, struct err *err)
+static int add_local(struct netlink *nl, int index, const struct ip_prefix *destination, const struct ip_prefix *source,
+                     uint32_t table, struct err *err)
 {
         const struct route_kind kind = {
                 .type = RTN_LOCAL,
                 .scope = destination->family == AF_INET6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_HOST,
-                .table = RT_TABLE_LOCAL,
+                .table = table,
         };
 
         return add_route(nl, index, destination, NULL, source, &kind, err);
+}
+
+int ip_route_add_local(struct netlink *nl, int index, const struct ip_prefix *destination,
+                       const struct ip_prefix *source, struct err *err)
+{
+        return add_local(nl, index, destination, source, RT_TABLE_LOCAL, err);
+}
+
+int ip_port_add_local(struct netlink *nl, int index, uint16_t port, const struct ip_prefix *source, struct err *err)
+{
+        const struct ip_prefix everything = {.family = source->family};
+        _cleanup_rtnl_rule_ struct rtnl_rule *rule = rtnl_rule_alloc();
+        _cleanup_nlmsg_ struct nl_msg *msg = NULL;
+        char what[WHAT_MAX];
+        int r;
+
+        if (!rule)
+                return err_set_nomem(err);
+        r = add_local(nl, index, &everything, source, port, err);
+        if (r < 0)
+                return r;
+        snprintf(what, sizeof(what), "cannot add the rule of routing for port %u", port);
+        rtnl_rule_set_family(rule, source->family);
+        rtnl_rule_set_action(rule, FR_ACT_TO_TBL);
+        rtnl_rule_set_table(rule, port);
+        r = rtnl_rule_set_dport(rule, port);
+        if (r == 0)
+                r = rtnl_rule_build_add_request(rule, NLM_F_CREATE | NLM_F_EXCL, &msg);
+        return r < 0 ? netlink_build_failed(r, what, err) : netlink_request(nl, msg, what, err);
 }
 
 int ip_neighbour_add(struct netlink *nl, int index, const struct ip_prefix *address, const uint8_t mac[LINK_ALEN],

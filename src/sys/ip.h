@@ -74,6 +74,15 @@ int ip_route_add(struct netlink *nl, int index, const struct ip_prefix *destinat
 int ip_route_add_local(struct netlink *nl, int index, const struct ip_prefix *destination,
                        const struct ip_prefix *source, struct err *err);
 
+/* ip_port_add_local - take packets to a port in, on link @index (usually lo), whatever their address, as if that were
+ * one of this host's; by a rule of routing and a table of its own, whose number is the port
+ * @port:   of TCP and UDP alike
+ * @source: the address that this host then uses as its own; its family is the one that is taken in
+ *
+ * Return: as ip_route_add().
+ */
+int ip_port_add_local(struct netlink *nl, int index, uint16_t port, const struct ip_prefix *source, struct err *err);
+
 /* ip_neighbour_add - tell for good which MAC an address on link @index has, so that nobody asks on the link */
 int ip_neighbour_add(struct netlink *nl, int index, const struct ip_prefix *address, const uint8_t mac[LINK_ALEN],
                      struct err *err);
