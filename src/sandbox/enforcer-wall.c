@@ -235,7 +235,7 @@ static int wall_inside(struct sandbox *sandbox, struct err *err)
         if (!wall || policy_ranges(sandbox->policy, &wall->ranges, &wall->n_ranges) < 0)
                 return err_set_nomem(err);
         r = names_open(sandbox, &wall->names, err);
-        if (r == 0 && rules.has_resolver)
+        if (r == 0 && rules_has_names(sandbox->policy))
                 r = names_route(err);
         if (r == 0)
                 r = askers_open(sandbox, wall->names, true, err);
