@@ -21,7 +21,7 @@
 #define PARENT   "/run"
 #define PREFIX   "assay-runc-"
 #define ENDED_MS 5000
-#define EMPTY_MS 1000
+#define EMPTY_MS 5000
 #define RETRY_MS 5
 
 #define PROCS_BYTES ((size_t)1 << 20)
@@ -64,42 +64,49 @@ static void kill_group(int group)
 }
 
 /* A group that has just become empty may be busy for a moment still. */
-static void remove_group(int parent, const char *name)
+static bool remove_group(int parent, const char *name)
 {
         _cleanup_close_ int group = file_open_dir(parent, name);
 
         if (group < 0)
-                return;
+                return group == -ENOENT;
         for (int waited_ms = 0; waited_ms < EMPTY_MS; waited_ms += RETRY_MS) {
                 kill_group(group);
-                if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno != EBUSY)
-                        return;
+                if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+                        return true;
+                if (errno != EBUSY)
+                        return false;
                 (void)poll(NULL, 0, RETRY_MS);
         }
+        return false;
 }
 
-static void remove_groups_below(const char *hierarchy, const char *prefix)
+static bool remove_groups_below(const char *hierarchy, const char *prefix)
 {
         _cleanup_closedir_ DIR *dir = opendir(hierarchy);
         size_t len = strlen(prefix);
         struct dirent *entry;
+        bool are_gone = true;
 
         while (dir && (entry = readdir(dir)))
                 if (strncmp(entry->d_name, prefix, len) == 0 && entry->d_name[len] == '-')
-                        remove_group(dirfd(dir), entry->d_name);
+                        are_gone = remove_group(dirfd(dir), entry->d_name) && are_gone;
+        return are_gone;
 }
 
 /* The groups of the containers of one folder, in every hierarchy that there is. */
-static void remove_groups(const char *prefix)
+static bool remove_groups(const char *prefix)
 {
         FILE *mounts = setmntent("/proc/self/mounts", "re");
         struct mntent *mount;
+        bool are_gone = true;
 
         while (mounts && (mount = getmntent(mounts)))
                 if (streq(mount->mnt_type, "cgroup") || streq(mount->mnt_type, "cgroup2"))
-                        remove_groups_below(mount->mnt_dir, prefix);
+                        are_gone = remove_groups_below(mount->mnt_dir, prefix) && are_gone;
         if (mounts)
                 endmntent(mounts);
+        return are_gone;
 }
 
 /* Only what is empty, and links: whatever were mounted there would be this host's files. */
@@ -115,11 +122,13 @@ static void remove_root(int folder)
         (void)unlinkat(folder, "root", AT_REMOVEDIR);
 }
 
+/* The folder goes last, and stays where a group did, so that it is found again. */
 static void remove_all(struct runc *runc)
 {
         char name[16];
 
-        remove_groups(name_of(runc));
+        if (!remove_groups(name_of(runc)))
+                return;
         remove_root(runc->dirfd);
         (void)file_remove_tree(runc->dirfd, "state");
         for (unsigned i = 0; i < runc->n; i++) {
