@@ -185,37 +185,21 @@ int bpf_image_attach(struct bpf_image *image, const char *program, struct netlin
         return netlink_request(nl, msg, what, err);
 }
 
-/* @r: a descriptor, 0, or a negative errno of the kernel */
-static int check_tcx(int r, const char *program, int index, struct err *err)
-{
-        if (r == -EINVAL)
-                return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
-                               "this kernel cannot hold a BPF program at a link (tcx, since Linux 6.6)");
-        if (r < 0)
-                return err_set_errno(err, ERR_ENVIRONMENT, -r, "cannot attach the BPF program %s to link %d", program,
-                                     index);
-        return r;
-}
-
-static enum bpf_attach_type tcx_type(enum bpf_direction direction)
-{
-        return (enum bpf_attach_type)(direction == BPF_ENTERING ? TCX_INGRESS : TCX_EGRESS);
-}
-
-int bpf_image_attach_tcx(struct bpf_image *image, const char *program, int index, enum bpf_direction direction,
-                         struct err *err)
-{
-        int fd = find_program(image, program, err);
-
-        return fd < 0 ? fd : check_tcx(bpf_prog_attach(fd, index, tcx_type(direction), 0), program, index, err);
-}
-
 int bpf_image_hold(struct bpf_image *image, const char *program, int index, enum bpf_direction direction,
                    struct err *err)
 {
-        int fd = find_program(image, program, err);
+        int type = direction == BPF_ENTERING ? TCX_INGRESS : TCX_EGRESS, fd = find_program(image, program, err);
 
-        return fd < 0 ? fd : check_tcx(bpf_link_create(fd, index, tcx_type(direction), NULL), program, index, err);
+        if (fd < 0)
+                return fd;
+        fd = bpf_link_create(fd, index, (enum bpf_attach_type)type, NULL);
+        if (fd == -EINVAL)
+                return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
+                               "this kernel cannot hold a BPF program at a link (tcx, since Linux 6.6)");
+        if (fd < 0)
+                return err_set_errno(err, ERR_ENVIRONMENT, -fd, "cannot attach the BPF program %s to link %d", program,
+                                     index);
+        return fd;
 }
 
 int bpf_image_hold_group(struct bpf_image *image, const char *program, int cgroup_fd, struct err *err)

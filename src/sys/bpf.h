@@ -49,14 +49,6 @@ enum bpf_direction { BPF_ENTERING, BPF_LEAVING };
 int bpf_image_attach(struct bpf_image *image, const char *program, struct netlink *nl, int index,
                      enum bpf_direction direction, uint16_t order, struct err *err);
 
-/* bpf_image_attach_tcx - as bpf_image_attach(), to a link of the caller's network namespace, before what is attached by
- * that one, without a qdisc, and at less cost for each frame
- *
- * Needs Linux 6.6. Return: 0; -EOPNOTSUPP, kind unsupported, on an older kernel; another negative errno.
- */
-int bpf_image_attach_tcx(struct bpf_image *image, const char *program, int index, enum bpf_direction direction,
-                         struct err *err);
-
 /* bpf_image_hold - as bpf_image_attach(), to a link of the caller's network namespace that outlives this process: the
  * program is attached as long as the descriptor is open, and goes with it, also after SIGKILL
  *

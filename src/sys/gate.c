@@ -14,24 +14,6 @@ struct gate {
         struct bpf_image *image;
 };
 
-/* By the way that costs each packet less, where the kernel has it. */
-static int attach(struct bpf_image *image, struct netlink *nl, int index, struct err *err)
-{
-        struct err why = {0};
-        int r = bpf_image_attach_tcx(image, "gate_out", index, BPF_ENTERING, &why);
-
-        if (r == 0)
-                return bpf_image_attach_tcx(image, "gate_in", index, BPF_LEAVING, err);
-        if (r != -EOPNOTSUPP) {
-                *err = why;
-                return r;
-        }
-        r = qdisc_add_clsact(nl, index, err);
-        if (r == 0)
-                r = bpf_image_attach(image, "gate_out", nl, index, BPF_ENTERING, 1, err);
-        return r < 0 ? r : bpf_image_attach(image, "gate_in", nl, index, BPF_LEAVING, 1, err);
-}
-
 int gate_attach(struct netlink *nl, int index, const struct ip_prefix own[2], uint32_t entries, struct gate **ret,
                 struct err *err)
 {
@@ -51,7 +33,11 @@ int gate_attach(struct netlink *nl, int index, const struct ip_prefix own[2], ui
         if (r == 0)
                 r = bpf_image_load(gate->image, err);
         if (r == 0)
-                r = attach(gate->image, nl, index, err);
+                r = qdisc_add_clsact(nl, index, err);
+        if (r == 0)
+                r = bpf_image_attach(gate->image, "gate_out", nl, index, BPF_ENTERING, 1, err);
+        if (r == 0)
+                r = bpf_image_attach(gate->image, "gate_in", nl, index, BPF_LEAVING, 1, err);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(gate);
