@@ -14,7 +14,7 @@ struct send_options {
         int64_t rate_hz, count, duration_ns, size_bytes, dscp, linger_ns, cpu, priority;
         const char *source;
         struct instrument_families families;
-        bool same_clock, quiet, json;
+        bool same_clock, user_stamps, quiet, json;
 };
 
 #define SEND(name) offsetof(struct send_options, name)
@@ -34,6 +34,8 @@ static const struct option send_option_table[] = {
          .help = "how long to wait for replies after the last packet"},
         INSTRUMENT_OPTIONS_PEER_FAMILY(SEND(families.only_v4), SEND(families.only_v6)),
         {"same-clock", 0, OPTION_FLAG, SEND(same_clock), .help = "both ends read one clock: show one-way delays"},
+        {"user-stamps", 0, OPTION_FLAG, SEND(user_stamps),
+         .help = "ask the kernel for no stamps of what is sent, which cost each packet time"},
         INSTRUMENT_OPTION_CPU(SEND(cpu)),
         INSTRUMENT_OPTION_PRIORITY(SEND(priority), INSTRUMENT_PROBE_PRIORITY),
         INSTRUMENT_OPTION_QUIET(SEND(quiet)),
@@ -87,6 +89,7 @@ static int send_config(const struct send_options *o, const char *reflector, stru
                 .rate_hz = (uint64_t)o->rate_hz,
                 .n_slots = o->count > 0 ? (uint64_t)o->count : schedule_count(&schedule, o->duration_ns),
                 .linger_ns = o->linger_ns,
+                .no_send_stamps = o->user_stamps,
                 .sched = instrument_sched(o->cpu, o->priority),
         };
         int r;

@@ -132,7 +132,7 @@ int probe_open(struct probe *p, struct err *err)
                 .peer = p->config.peer,
                 .ttl = STAMP_TTL,
                 .dscp = p->config.dscp,
-                .stamps = UDP_STAMPS_BOTH,
+                .stamps = p->config.no_send_stamps ? UDP_STAMPS_RECEIVE : UDP_STAMPS_BOTH,
                 .want_ttl = true,
                 .want_overflow = true,
         };
@@ -313,6 +313,8 @@ static int send_slot(struct probe *p, size_t i, struct stamp_request *request)
         /* Whether the kernel had numbered the packet before it dropped it cannot be known: count anew. */
         p->shared->notes.last_refusal = errno;
         slots_refuse(&p->shared->slots, i, sent_ns);
+        if (p->config.no_send_stamps)
+                return 0;
         slots_restart_stamps(&p->shared->slots);
         return udp_stamps_restart(p->fd);
 }

@@ -12,9 +12,11 @@ import threading
 import time
 import unittest
 
+import origin
 import program
 import test_enforcers as base
-from test_enforcers import CLOSED, HERE, HERE6, OPEN, ORDINARY, PUBLIC, PYTHON, command
+from origin import CLOSED, HERE, HERE6, OPEN, PUBLIC, command
+from sandbox import ORDINARY, PYTHON
 
 FAR, FAR6, FAR_PORT = "192.0.2.2", "2001:db8:2::2", 8080
 FLOWS = 6000
@@ -76,7 +78,7 @@ print("ready", flush=True)
 """
 
 
-base.ZONE.update({"far.allowed.example": ["A", FAR], "far6.allowed.example": ["AAAA", FAR6]})
+origin.ZONE.update({"far.allowed.example": ["A", FAR], "far6.allowed.example": ["AAAA", FAR6]})
 
 
 def read_settings():
@@ -90,7 +92,7 @@ def write_setting(name, value):
 
 
 def setUpModule():
-    base.setUpModule()
+    origin.set_up()
     for arguments in (["link", "add", "near", "type", "veth", "peer", "name", "far"],
                       ["addr", "add", "192.0.2.1/24", "dev", "near"],
                       ["addr", "add", "2001:db8:2::1/64", "dev", "near", "nodad"], ["link", "set", "near", "up"]):
@@ -249,7 +251,7 @@ for address in ("2001:db8:2::2", "{FAR}"):
     def test_a_server_in_the_sandbox(self):
         done = self.python(f"""
 own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-own.connect(("{HERE}", {base.RANGE}))
+own.connect(("{HERE}", {origin.RANGE}))
 for bound, asked in (("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("0.0.0.0", own.getsockname()[0]),
                      ("::1", "::1"), ("::", "localhost")):
     family = socket.AF_INET6 if ":" in bound else socket.AF_INET

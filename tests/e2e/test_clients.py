@@ -14,9 +14,11 @@ import threading
 import unittest
 import zipfile
 
+import origin
 import program
 import test_enforcers as base
-from test_enforcers import PUBLIC, PYTHON, Server, Server6, command
+from origin import PUBLIC, Server, Server6, command
+from sandbox import ORDINARY, PYTHON
 
 PUBLIC6, ABSENT6 = "2001:db8:9::9", "2001:db8:9::bad"
 PLAIN, TLS = 8080, 8443
@@ -104,7 +106,7 @@ NODE = """
 """
 
 
-class Answer(base.Answer):
+class Answer(origin.Answer):
     """The files of a folder."""
     folder = None
 
@@ -160,10 +162,10 @@ def serve(folder, addresses, port, context=None):
 def setUpModule():
     """Beside what the tests of the enforcers have: the files that are fetched, over HTTP and HTTPS, at names with addresses of
     either family, of both, and with one where nothing is."""
-    base.setUpModule()
+    origin.set_up()
     command("ip", "addr", "add", PUBLIC6 + "/128", "dev", "origin", "nodad")
     for name, (v4, v6) in NAMES.items():
-        base.ZONE[f"{name}.clients.example"] = ["A", *filter(None, (v4, v6))]
+        origin.ZONE[f"{name}.clients.example"] = ["A", *filter(None, (v4, v6))]
     scratch = tempfile.TemporaryDirectory(prefix="assay-clients-")
     unittest.addModuleCleanup(scratch.cleanup)
     folder = pathlib.Path(scratch.name)
@@ -287,7 +289,7 @@ class Proxy(Clients):
 
 class OrdinaryProxy(Clients):
     __test__ = True
-    enforcer, user = "proxy", base.ORDINARY
+    enforcer, user = "proxy", ORDINARY
 
 
 if __name__ == "__main__":

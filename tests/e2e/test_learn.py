@@ -5,10 +5,11 @@ import pathlib
 import tempfile
 import unittest
 
+import origin
 import program
-import test_enforcers as enforcers
+from sandbox import PYTHON
 
-setUpModule = enforcers.setUpModule  # an origin and a name server in namespaces of these tests
+setUpModule = origin.set_up
 CURL = ["curl", "-sS", "--max-time", "20"]
 
 
@@ -28,33 +29,33 @@ class Learn(unittest.TestCase):
         return [line.strip("- ") for line in self.path.read_text().splitlines() if line.startswith("  - ")]
 
     def test_addresses(self):
-        urls = [f"http://{enforcers.HERE}:{enforcers.OPEN}/", f"http://[{enforcers.HERE6}]:{enforcers.OPEN}/"]
+        urls = [f"http://{origin.HERE}:{origin.OPEN}/", f"http://[{origin.HERE6}]:{origin.OPEN}/"]
         done = self.learn(*CURL, *urls)
         self.assertEqual((done.returncode, done.stdout), (0, "okok"), done.stderr)
         self.assertIn("learned.yaml has 2 rules; read it before you use it", done.stderr)
-        self.assertEqual(self.rules(), [f"{{address: {enforcers.HERE}, port: {enforcers.OPEN}}}",
-                                        f'{{address: "{enforcers.HERE6}", port: {enforcers.OPEN}}}'])
+        self.assertEqual(self.rules(), [f"{{address: {origin.HERE}, port: {origin.OPEN}}}",
+                                        f'{{address: "{origin.HERE6}", port: {origin.OPEN}}}'])
         self.assertEqual(self.exec(*CURL, *urls).stdout, "okok")
-        self.assertEqual(self.exec(*CURL, f"http://{enforcers.HERE}:{enforcers.CLOSED}/").returncode, 7)
+        self.assertEqual(self.exec(*CURL, f"http://{origin.HERE}:{origin.CLOSED}/").returncode, 7)
 
     def test_names(self):
-        urls = [f"http://{name}.allowed.example:{enforcers.OPEN}/" for name in ("www", "inside")]
+        urls = [f"http://{name}.allowed.example:{origin.OPEN}/" for name in ("www", "inside")]
         done = self.learn(*CURL, "-4", *urls)
         self.assertEqual((done.returncode, done.stdout), (0, "okok"), done.stderr)
-        self.assertEqual(self.rules(), [f"{{host: inside.allowed.example, port: {enforcers.OPEN}}}",
-                                        f"{{host: www.allowed.example, port: {enforcers.OPEN}}}",
-                                        f"{{address: {enforcers.HERE}, port: {enforcers.OPEN}}}"])
+        self.assertEqual(self.rules(), [f"{{host: inside.allowed.example, port: {origin.OPEN}}}",
+                                        f"{{host: www.allowed.example, port: {origin.OPEN}}}",
+                                        f"{{address: {origin.HERE}, port: {origin.OPEN}}}"])
         self.assertEqual(self.exec(*CURL, "-4", *urls).stdout, "okok")
-        done = self.exec(*CURL, "-4", f"http://www.denied.example:{enforcers.OPEN}/")
+        done = self.exec(*CURL, "-4", f"http://www.denied.example:{origin.OPEN}/")
         self.assertEqual((done.returncode, done.stdout), (6, ""))  # curl's: could not resolve
 
     def test_datagrams(self):
-        script = f"import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('{enforcers.HERE}', 9007))"
-        done = self.learn(enforcers.PYTHON, "-c", script)
+        script = f"import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('{origin.HERE}', 9007))"
+        done = self.learn(PYTHON, "-c", script)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(self.rules(), [f"{{address: {enforcers.HERE}, port: 9007, transport: udp}}"])
-        self.assertEqual(self.exec(enforcers.PYTHON, "-c", script).stderr, "")
-        self.assertNotEqual(self.exec(enforcers.PYTHON, "-c", script.replace("9007", "9008")).returncode, 0)
+        self.assertEqual(self.rules(), [f"{{address: {origin.HERE}, port: 9007, transport: udp}}"])
+        self.assertEqual(self.exec(PYTHON, "-c", script).stderr, "")
+        self.assertNotEqual(self.exec(PYTHON, "-c", script.replace("9007", "9008")).returncode, 0)
 
     def test_the_command_is_itself(self):
         self.assertEqual(self.learn("sh", "-c", "exit 7").returncode, 7)

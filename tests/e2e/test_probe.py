@@ -17,9 +17,9 @@ import program
 class Background:
     """A verb that runs until it is interrupted; its first line on stderr says that it is ready."""
 
-    def __init__(self, *args, wait_for):
-        self.process = subprocess.Popen([program.ASSAY, *args], text=True, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def __init__(self, *args, wait_for, env=None):
+        self.process = subprocess.Popen([program.ASSAY, *args], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env=dict(os.environ, **(env or {})))
         self.first = self.process.stderr.readline()
         assert wait_for in self.first, self.first + self.process.stderr.read()
 
@@ -37,8 +37,8 @@ class Background:
             self.process.communicate()
 
 
-def reflector(*args):
-    background = Background("probe", "reflect", *args, wait_for="reflecting at ")
+def reflector(*args, env=None):
+    background = Background("probe", "reflect", *args, wait_for="reflecting at ", env=env)
     background.address = background.first.split()[-1]
     return background
 
@@ -79,6 +79,37 @@ class Probe(unittest.TestCase):
             code, out = peer.finish(signal.SIGTERM)
             self.assertEqual(code, 0)
             self.assertRegex(out, r"\d+ packets received, \d+ answered")
+
+    def test_stamps_of_the_user_alone(self):
+        with reflector("127.0.0.1:0") as peer:
+            code, result = program.run_json("probe", "send", peer.address, "-c", 100, "--user-stamps", "--priority", 0)
+        self.assertEqual(code, 0)
+        self.assertGreater(result["figures"]["rtt_user"]["p50_ns"], 0)
+        self.assertNotIn("rtt", result["figures"])
+        self.assertEqual(result["counts"]["unstamped_send"], result["counts"]["sent"])
+
+    def test_who_says_that_the_clock_is_synchronised(self):
+        """The S bit of the error estimate (RFC 8762, section 4.2.1; RFC 4656, section 4.1.2) is the kernel's word, at both
+        ends; and only with both are one-way delays shown."""
+        def environment(clock):
+            return dict(LD_PRELOAD=os.environ["KERNEL_CLOCK_MODULE"], KERNEL_CLOCK=clock,
+                        ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0")
+
+        for own in "synchronised", "free":
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+                s.bind(("127.0.0.1", 0))
+                s.settimeout(20)
+                program.run("probe", "send", f"127.0.0.1:{s.getsockname()[1]}", "-c", 1, "--linger", "1ms", env=environment(own))
+                estimate = struct.unpack(">H", s.recv(100)[12:14])[0]
+                self.assertEqual(estimate >> 15, own == "synchronised")
+                error_s = (estimate & 255) * 2.0 ** (((estimate >> 8) & 63) - 32)
+                self.assertTrue(500e-6 <= error_s < 505e-6, error_s)
+            for far in "synchronised", "free":
+                with reflector("127.0.0.1:0", env=environment(far)) as peer:
+                    done = program.run("probe", "send", peer.address, "-c", 20, "--priority", 0, env=environment(own))
+                both = own == far == "synchronised"
+                self.assertEqual("both clocks are synchronised" in done.stdout, both, done.stdout)
+                self.assertEqual(re.search(r"^  there +\d", done.stdout, re.M) is not None, both, done.stdout)
 
     def test_interrupted_probe_shows_its_result(self):
         with reflector("127.0.0.1:0") as peer:
