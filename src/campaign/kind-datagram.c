@@ -2,9 +2,9 @@
 #include "campaign/kind-datagram.h"
 
 #include <arpa/inet.h>
-#include <limits.h>
 
 #include "base/clock.h"
+#include "campaign/client.h"
 #include "campaign/cpu.h"
 #include "campaign/enclosure.h"
 #include "campaign/quantiles.h"
@@ -14,10 +14,8 @@
 #include "wire/dns.h"
 
 #define READY_NS      (10 * NSEC_PER_SEC)
-#define EXIT_NS       (2 * NSEC_PER_SEC)
 #define STUCK_NS      (120 * NSEC_PER_SEC) /* a client that runs so long does not end any more */
 #define REQUEST_GUESS (100 * NSEC_PER_USEC)
-#define RESULT_BYTES  ((size_t)64 << 20)
 
 /* What is looked up. A policy has to allow the name; nothing is ever sent to the address, which is one for documents.
  */
@@ -169,30 +167,18 @@ static int start_origin(struct datagram *d, struct err *err)
         return r;
 }
 
-static void add_quantity(struct command_line *line, const char *option, int64_t value, const char *unit)
-{
-        command_line_add(line, "%s", option);
-        command_line_add(line, "%lld%s", (long long)value, unit);
-}
-
-static void add_words(const struct datagram *d, const char *self, struct command_line *line)
+static void add_words(const struct datagram *d, struct command_line *line)
 {
         static const char *const lookup[] = {"--lookup", NAME, "--address", ADDRESS};
         const struct datagram_keys *k = &d->keys;
         union address peer = d->enclosure->stage.origin;
         char text[ADDRESS_TEXT];
 
-        command_line_add(line, "%s", self);
-        command_line_add(line, "udp");
-        command_line_add(line, "ask");
-        command_line_add(line, "--quiet");
-        command_line_add(line, "--json");
-        command_line_add(line, "--samples");
-        add_quantity(line, "--count", k->requests, "");
-        add_quantity(line, "--warmup", k->warmup, "");
-        add_quantity(line, "--timeout", k->timeout_ns, "ns");
-        add_quantity(line, "--cpu", k->cpu, "");
-        add_quantity(line, "--size", k->bytes, "B");
+        client_add_quantity(line, "--count", k->requests, "");
+        client_add_quantity(line, "--warmup", k->warmup, "");
+        client_add_quantity(line, "--timeout", k->timeout_ns, "ns");
+        client_add_quantity(line, "--cpu", k->cpu, "");
+        client_add_quantity(line, "--size", k->bytes, "B");
         for (size_t i = 0; k->ask == ASK_LOOKUP && i < ARRAY_SIZE(lookup); i++)
                 command_line_add(line, "%s", lookup[i]);
         address_set_port(&peer, port_of(d));
@@ -202,13 +188,11 @@ static void add_words(const struct datagram *d, const char *self, struct command
 static int prepare_client(struct datagram *d, struct err *err)
 {
         _cleanup_command_line_ struct command_line line = {0};
-        char self[PATH_MAX];
-        int r;
+        int r = client_line("udp", "ask", &line, err);
 
-        r = command_self(self, sizeof(self), err);
         if (r < 0)
                 return r;
-        add_words(d, self, &line);
+        add_words(d, &line);
         r = enclosure_wrap(d->enclosure, &line, err);
         if (r < 0)
                 return r;
@@ -282,87 +266,55 @@ static int datagram_event_fd(const struct workload *w)
         return ((const struct datagram *)w)->watch.epoll;
 }
 
-/* The client says by 1 that something failed: then its result names it. */
 static int datagram_stop(struct workload *w, struct err *err)
 {
         struct datagram *d = datagram_of(w);
-        char complaint[400];
-        int r, code = 0;
+        int r = client_wait(&d->client, err);
 
-        r = command_wait(&d->client, EXIT_NS, &code, err);
         if (r < 0)
                 return r;
         if (!child_is_alive(&d->origin_child))
                 return err_set(err, ERR_ENVIRONMENT, EPIPE, "the origin ended in mid-trial");
         child_stop(&d->origin_child, NSEC_PER_SEC, NULL);
-        if (code == 0 || code == 1)
-                return 0;
-        command_complaint(&d->client, complaint, sizeof(complaint));
-        return err_set(err, ERR_ENVIRONMENT, EIO, "the client exited with status %d: %s", code, complaint);
+        return 0;
 }
 
-static int write_samples(const struct datagram *d, json_t *samples, struct sample_writer *out, struct err *err)
+static int write_samples(const json_t *samples, struct sample_writer *out, struct err *err)
 {
-        size_t expected = (size_t)(d->keys.warmup + d->keys.requests), i;
         json_t *sample;
+        size_t i;
 
-        if (json_array_size(samples) != expected)
-                return err_set(err, ERR_ENVIRONMENT, ENODATA, "the client sent %zu of %zu datagrams",
-                               json_array_size(samples), expected);
         json_array_foreach(samples, i, sample)
         {
-                int64_t ns = json_is_integer(sample) ? json_integer_value(sample) : SAMPLE_MISSING;
+                int64_t row[] = {(int64_t)i, 0};
                 int r;
 
-                if ((!json_is_integer(sample) && !json_is_null(sample)) || (json_is_integer(sample) && ns < 0))
+                if (client_sample_ns(sample, &row[1]) < 0)
                         return err_set(err, ERR_ENVIRONMENT, EINVAL, "the client's sample %zu is no duration", i);
-                r = sample_write(out, (const int64_t[]){(int64_t)i, ns}, err);
+                r = sample_write(out, row, err);
                 if (r < 0)
                         return r;
         }
         return 0;
 }
 
-static int collect_result(const struct datagram *d, json_t *result, struct sample_writer *out,
-                          struct workload_result *ret, struct err *err)
+static int datagram_collect(struct workload *w, struct sample_writer *out, struct workload_result *ret, struct err *err)
 {
-        json_t *counts, *notes, *failures, *samples;
+        _cleanup_client_result_ struct client_result result = {0};
+        struct datagram *d = datagram_of(w);
         struct datagram_origin_counts c;
         int r;
 
-        r = json_get_object(result, "the client's result", "counts", &counts, err);
+        r = client_read(&d->client, (size_t)(d->keys.warmup + d->keys.requests), &result, err);
         if (r >= 0)
-                r = json_get_object(result, "the client's result", "notes", &notes, err);
-        if (r >= 0)
-                r = json_get_array(result, "the client's result", "failures", &failures, err);
-        if (r >= 0)
-                r = json_get_array(result, "the client's result", "samples", &samples, err);
-        if (r >= 0)
-                r = write_samples(d, samples, out, err);
+                r = write_samples(result.samples, out, err);
         if (r < 0)
                 return r;
         datagram_origin_count(d->origin, &c);
-        ret->counts = json_pack("{s:I, s:I}", "slots", (json_int_t)d->keys.warmup + d->keys.requests, "warmup_slots",
-                                (json_int_t)d->keys.warmup);
-        ret->notes = json_pack("{s:O, s:O, s:{s:I, s:I}}", "client", notes, "failures", failures, "origin_counts",
-                               "answered", (json_int_t)c.answered, "ignored", (json_int_t)c.ignored);
-        if (!ret->counts || !ret->notes || json_object_update_missing(ret->counts, counts) < 0)
-                return err_set_nomem(err);
-        return 0;
-}
-
-static int datagram_collect(struct workload *w, struct sample_writer *out, struct workload_result *ret, struct err *err)
-{
-        struct datagram *d = datagram_of(w);
-        _cleanup_json_ json_t *result = NULL;
-        _cleanup_free_ char *text = NULL;
-        size_t len;
-        int r;
-
-        r = command_output(&d->client, RESULT_BYTES, &text, &len, err);
-        if (r >= 0)
-                r = json_parse(span_of(text, len), "the client's result", &result, err);
-        return r < 0 ? r : collect_result(d, result, out, ret, err);
+        ret->counts = client_counts(&result, d->keys.requests, d->keys.warmup);
+        ret->notes = json_pack("{s:O, s:O, s:{s:I, s:I}}", "client", result.notes, "failures", result.failures,
+                               "origin_counts", "answered", (json_int_t)c.answered, "ignored", (json_int_t)c.ignored);
+        return ret->counts && ret->notes ? 0 : err_set_nomem(err);
 }
 
 const struct workload_ops datagram_ops = {

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "campaign/kind-http.h"
 
-#include <limits.h>
-
 #include "base/clock.h"
+#include "campaign/client.h"
 #include "campaign/enclosure.h"
 #include "campaign/origin.h"
 #include "campaign/watch.h"
 
-#define EXIT_NS      (2 * NSEC_PER_SEC)
-#define STUCK_NS     (120 * NSEC_PER_SEC) /* a client that runs so long does not end any more */
-#define RESULT_BYTES ((size_t)64 << 20)
+#define STUCK_NS (120 * NSEC_PER_SEC) /* a client that runs so long does not end any more */
 
 static const struct column columns[] = {
         {"slot", "index", SAMPLE_CLOCK_NONE, "number of the request, from 0, in the order in which they were begun"},
@@ -71,12 +68,6 @@ static int add_expectation(const struct http_keys *k, struct command_line *line,
         return 0;
 }
 
-static void add_quantity(struct command_line *line, const char *option, int64_t value, const char *unit)
-{
-        command_line_add(line, "%s", option);
-        command_line_add(line, "%lld%s", (long long)value, unit);
-}
-
 static void add_target(const struct http *h, struct command_line *line)
 {
         const struct enclosure *e = h->enclosure;
@@ -101,25 +92,17 @@ static int prepare_client(struct http *h, struct err *err)
 {
         _cleanup_command_line_ struct command_line line = {0};
         const struct http_keys *k = &h->keys;
-        char self[PATH_MAX];
-        int r;
+        int r = client_line("http", "get", &line, err);
 
-        r = command_self(self, sizeof(self), err);
         if (r < 0)
                 return r;
-        command_line_add(&line, "%s", self);
-        command_line_add(&line, "http");
-        command_line_add(&line, "get");
-        command_line_add(&line, "--quiet");
-        command_line_add(&line, "--json");
-        command_line_add(&line, "--samples");
         if (k->connection > 0)
                 command_line_add(&line, "--keep-alive");
-        add_quantity(&line, "--count", k->requests, "");
-        add_quantity(&line, "--warmup", k->warmup, "");
-        add_quantity(&line, "--threads", k->threads, "");
-        add_quantity(&line, "--timeout", k->timeout_ns, "ns");
-        add_quantity(&line, "--cpu", k->cpu, "");
+        client_add_quantity(&line, "--count", k->requests, "");
+        client_add_quantity(&line, "--warmup", k->warmup, "");
+        client_add_quantity(&line, "--threads", k->threads, "");
+        client_add_quantity(&line, "--timeout", k->timeout_ns, "ns");
+        client_add_quantity(&line, "--cpu", k->cpu, "");
         r = add_expectation(k, &line, err);
         if (r < 0)
                 return r;
@@ -192,52 +175,31 @@ static int http_event_fd(const struct workload *w)
         return ((const struct http *)w)->watch.epoll;
 }
 
-/* The client says by 1 that a request failed: then its result names the failures. */
 static int http_stop(struct workload *w, struct err *err)
 {
         struct http *h = http_of(w);
-        char complaint[400];
-        int r, code = 0;
+        int r = client_wait(&h->client, err);
 
-        r = command_wait(&h->client, EXIT_NS, &code, err);
         if (origin_stop(&h->origin, r < 0 ? NULL : err) < 0 && r >= 0)
                 r = -EPIPE;
-        if (r < 0 || code == 0 || code == 1)
-                return r;
-        command_complaint(&h->client, complaint, sizeof(complaint));
-        return err_set(err, ERR_ENVIRONMENT, EIO, "the client exited with status %d: %s", code, complaint);
-}
-
-static int take_ns(const json_t *sample, size_t i, int64_t *ret)
-{
-        const json_t *value = json_array_get(sample, i);
-
-        if (json_is_null(value)) {
-                *ret = SAMPLE_MISSING;
-                return 0;
-        }
-        *ret = json_integer_value(value);
-        return json_is_integer(value) && *ret >= 0 ? 0 : -EINVAL;
+        return r;
 }
 
 /* Each sample is start, connect, first byte and request. */
-static int write_samples(const struct http *h, json_t *samples, struct sample_writer *out, struct err *err)
+static int write_samples(const json_t *samples, struct sample_writer *out, struct err *err)
 {
-        size_t expected = (size_t)(h->keys.warmup + h->keys.requests), i;
         json_t *sample;
+        size_t i;
 
-        if (json_array_size(samples) != expected)
-                return err_set(err, ERR_ENVIRONMENT, ENODATA, "the client made %zu of %zu requests",
-                               json_array_size(samples), expected);
         json_array_foreach(samples, i, sample)
         {
                 int64_t row[] = {(int64_t)i, 0, 0, 0};
                 int r;
 
-                if (take_ns(sample, 3, &row[1]) < 0 || take_ns(sample, 2, &row[2]) < 0 ||
-                    take_ns(sample, 1, &row[3]) < 0)
-                        return err_set(err, ERR_ENVIRONMENT, EINVAL, "the client's sample %zu is not four durations",
-                                       i);
+                for (size_t j = 1; j < ARRAY_SIZE(row); j++)
+                        if (client_sample_ns(json_array_get(sample, ARRAY_SIZE(row) - j), &row[j]) < 0)
+                                return err_set(err, ERR_ENVIRONMENT, EINVAL,
+                                               "the client's sample %zu is not four durations", i);
                 r = sample_write(out, row, err);
                 if (r < 0)
                         return r;
@@ -245,45 +207,22 @@ static int write_samples(const struct http *h, json_t *samples, struct sample_wr
         return 0;
 }
 
-static int collect_result(const struct http *h, json_t *result, struct sample_writer *out, struct workload_result *ret,
-                          struct err *err)
-{
-        json_t *counts, *notes, *failures, *samples;
-        int r;
-
-        r = json_get_object(result, "the client's result", "counts", &counts, err);
-        if (r >= 0)
-                r = json_get_object(result, "the client's result", "notes", &notes, err);
-        if (r >= 0)
-                r = json_get_array(result, "the client's result", "failures", &failures, err);
-        if (r >= 0)
-                r = json_get_array(result, "the client's result", "samples", &samples, err);
-        if (r >= 0)
-                r = write_samples(h, samples, out, err);
-        if (r < 0)
-                return r;
-        ret->counts = json_pack("{s:I, s:I}", "slots", (json_int_t)h->keys.warmup + h->keys.requests, "warmup_slots",
-                                (json_int_t)h->keys.warmup);
-        ret->notes = json_pack("{s:O, s:O, s:o*, s:o*}", "client", notes, "failures", failures, "origin",
-                               http_origin_notes_json(h->origin.http), "origin_counts",
-                               http_origin_counts_json(h->origin.http));
-        if (!ret->counts || !ret->notes || json_object_update_missing(ret->counts, counts) < 0)
-                return err_set_nomem(err);
-        return 0;
-}
-
 static int http_collect(struct workload *w, struct sample_writer *out, struct workload_result *ret, struct err *err)
 {
+        _cleanup_client_result_ struct client_result result = {0};
         struct http *h = http_of(w);
-        _cleanup_json_ json_t *result = NULL;
-        _cleanup_free_ char *text = NULL;
-        size_t len;
         int r;
 
-        r = command_output(&h->client, RESULT_BYTES, &text, &len, err);
+        r = client_read(&h->client, (size_t)(h->keys.warmup + h->keys.requests), &result, err);
         if (r >= 0)
-                r = json_parse(span_of(text, len), "the client's result", &result, err);
-        return r < 0 ? r : collect_result(h, result, out, ret, err);
+                r = write_samples(result.samples, out, err);
+        if (r < 0)
+                return r;
+        ret->counts = client_counts(&result, h->keys.requests, h->keys.warmup);
+        ret->notes = json_pack("{s:O, s:O, s:o*, s:o*}", "client", result.notes, "failures", result.failures, "origin",
+                               http_origin_notes_json(h->origin.http), "origin_counts",
+                               http_origin_counts_json(h->origin.http));
+        return ret->counts && ret->notes ? 0 : err_set_nomem(err);
 }
 
 const struct workload_ops http_ops = {

@@ -509,7 +509,7 @@ attempt('multicast6', lambda: datagram(socket.AF_INET6, ('ff02::1%lo', PORT)))
     def test_curl_fails_at_once_with_the_rule(self):
         program.need("curl", shutil.which("curl"))
         policy = self.folder / "deny.yaml"
-        shutil.copyfile(program.ROOT / "examples" / "policies" / "deny-all.yaml", policy)
+        shutil.copyfile(program.ROOT / "examples" / "deny-all.yaml", policy)
         policy.chmod(0o644)
         done = self.exec("--policy", policy, "--", "curl", "-sS", "http://192.0.2.1/")
         self.assertEqual(done.returncode, 7, done.stderr)

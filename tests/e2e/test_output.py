@@ -62,8 +62,8 @@ class Output(unittest.TestCase):
             ["list"], ["reference"], ["show", self.archive], ["verify", self.archive], ["bpf", "check", *asm],
             ["bpf", "explain", *asm], ["bpf", "exec", *asm], ["bpf", "disasm", *asm],
             ["bpf", "audit", *asm, self.certificate], ["reflex", "decide", "pwm:1", "5"],
-            ["policy", "check", program.ROOT / "examples" / "policies" / "one-origin.yaml"],
-            ["policy", "explain", program.ROOT / "examples" / "policies" / "one-origin.yaml", "tcp://192.0.2.1:80"],
+            ["policy", "check", program.ROOT / "examples" / "one-origin.yaml"],
+            ["policy", "explain", program.ROOT / "examples" / "one-origin.yaml", "tcp://192.0.2.1:80"],
             ["reflex", "corpus"], ["load", "send", LOOPBACK, "--duration", "10ms"],
         ]
         for row in rows:

@@ -7,7 +7,7 @@ import unittest
 
 import program
 
-EXAMPLES = sorted((program.ROOT / "examples" / "policies").glob("*.yaml"))
+EXAMPLES = sorted((program.ROOT / "examples").glob("*.yaml"))
 
 
 class Policy(unittest.TestCase):
@@ -23,7 +23,7 @@ class Policy(unittest.TestCase):
 
     def example(self, name):
         """A copy that only we can write, whatever the umask of the checkout was."""
-        return self.write((program.ROOT / "examples" / "policies" / f"{name}.yaml").read_text(), f"{name}.yaml")
+        return self.write((program.ROOT / "examples" / f"{name}.yaml").read_text(), f"{name}.yaml")
 
     def test_examples_are_valid(self):
         self.assertEqual([path.stem for path in EXAMPLES], ["deny-all", "local-database", "one-origin", "python-packages"])
