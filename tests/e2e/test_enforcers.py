@@ -296,6 +296,7 @@ print(of(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)))
     def test_extension_headers(self):
         """A routing header, the one of IPv6 that a program without rights may ask for, names a further destination."""
         done = self.python(f"""
+import struct
 segments = struct.pack("BBBBBBH", 0, 2, 4, 0, 0, 0, 0) + socket.inet_pton(socket.AF_INET6, "{HERE6}")  # RFC 8754, 2
 for routed in False, True:
     s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
@@ -411,6 +412,7 @@ socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"", ("{PUBLIC}", 12345)
     def test_another_server_for_names_is_ours(self):
         """What is asked elsewhere is turned to the sandbox's resolver, over UDP and TCP; nothing arrives there."""
         done = self.python(f"""
+import struct
 query = struct.pack(">HHHHHH", 7, 0x100, 1, 0, 0, 0) + b"\\3www\\7allowed\\7example\\0" + struct.pack(">HH", 1, 1)
 for family, server in (socket.AF_INET, "192.0.2.53"), (socket.AF_INET6, "2001:db8::53"):
     s = socket.socket(family, socket.SOCK_DGRAM)
