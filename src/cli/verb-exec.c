@@ -67,7 +67,14 @@ static int load_policy(const struct option_strings *files, struct policy **ret, 
         return r;
 }
 
-/* Absolute and without links, since that is how the kernel will see them. They live as long as the program. */
+static void paths_done(struct sandbox_paths *paths)
+{
+        for (size_t i = 0; i < paths->n; i++)
+                free((char *)paths->items[i]);
+        paths->n = 0;
+}
+
+/* Absolute and without links, since that is how the kernel will see them. */
 static int find_paths(const struct option_strings *given, struct sandbox_paths *ret, struct err *err)
 {
         for (size_t i = 0; i < given->n; i++) {
@@ -138,32 +145,43 @@ static void record_refusal(struct bundle *bundle, const struct policy *policy, c
         (void)bundle_write(bundle, NULL); /* why the run was refused is what the user has to know */
 }
 
+static int run_sandbox(const struct sandbox_options *sandbox, struct err *err)
+{
+        static bool has_ended;
+        int r;
+
+        if (sandbox->enforcer->strength == STRENGTH_UNENFORCED)
+                log_info("assay: unenforced: the command reaches whatever this host reaches");
+        log_set_sink(log_without_waiting, LOG_INFO, &has_ended);
+        r = sandbox_run(sandbox, err);
+        has_ended = true;
+        return r < 0 ? r : tell(r, err);
+}
+
 static int run_exec(const void *opts, int argc, char **argv, struct err *err)
 {
         const struct exec_options *o = opts;
         _cleanup_policy_ struct policy *policy = NULL;
-        struct sandbox_options sandbox = {.user = o->user, .nested = o->nested, .argv = argv};
         _cleanup_bundle_ struct bundle *bundle = NULL;
-        static bool has_ended;
+        struct sandbox_options sandbox = {.user = o->user,
+                                          .nested = o->nested,
+                                          .argv = argv,
+                                          .proves_always = o->prove == PROVE_ALWAYS};
         int r;
 
         argv[argc] = NULL; /* options have been taken out from among them */
         r = o->bundle ? bundle_open(o->bundle, &bundle, err) : 0;
         if (r < 0)
                 return r;
-        r = plan(o, &policy, &sandbox, err);
-        if (r < 0) {
-                record_refusal(bundle, policy, argv, err);
-                return r;
-        }
-        if (sandbox.enforcer->strength == STRENGTH_UNENFORCED)
-                log_info("assay: unenforced: the command reaches whatever this host reaches");
-        sandbox.proves_always = o->prove == PROVE_ALWAYS;
         sandbox.bundle = bundle;
-        log_set_sink(log_without_waiting, LOG_INFO, &has_ended);
-        r = sandbox_run(&sandbox, err);
-        has_ended = true;
-        return r < 0 ? r : tell(r, err);
+        r = plan(o, &policy, &sandbox, err);
+        if (r < 0)
+                record_refusal(bundle, policy, argv, err);
+        else
+                r = run_sandbox(&sandbox, err);
+        paths_done(&sandbox.read);
+        paths_done(&sandbox.write);
+        return r;
 }
 
 const struct verb verb_exec = {

@@ -27,7 +27,7 @@ struct probe_config {
         uint64_t rate_hz;
         uint64_t n_slots; /* at most PROBE_SLOTS_MAX */
         uint64_t first_sequence;
-        int64_t linger_ns; /* wait for replies after the last slot */
+        int64_t linger_ns;   /* wait for replies after the last slot */
         bool no_send_stamps; /* of the kernel, which cost each packet time: figures that need them stay out */
         struct sched_request sched;
 };
