@@ -177,7 +177,7 @@ static void test_isolation(void **state)
         assert_int_equal(m->n_arms, 4);
         assert_int_equal(m->n_points, 5);
         assert_int_equal(m->n_cells, 13);
-        assert_int_equal(m->rounds, 8);
+        assert_int_equal(m->rounds, 24);
         assert_int_equal(m->warmup_rounds, 0);
         assert_int_equal(m->campaigns, 1);
         assert_int_equal(m->seed, 20261130);
@@ -213,7 +213,7 @@ static void test_isolation(void **state)
 
 static void test_merging(void **state)
 {
-        static const char *const overrides[] = {"workload.duration=5s", "rounds=12", "seed=7", "workload.rate=100/s",
+        static const char *const overrides[] = {"workload.duration=7s", "rounds=12", "seed=7", "workload.rate=100/s",
                                                 "workload.rate=200/s"};
         _cleanup_manifest_ struct manifest *full = load(EXP_001, false, 0, NULL);
         _cleanup_manifest_ struct manifest *shortened = load(EXP_001, true, ARRAY_SIZE(overrides), overrides);
@@ -225,13 +225,13 @@ static void test_merging(void **state)
         assert_value(full, "per-queue/600mbit", "boundary.slices.adas.guarantee", "100mbit");
         assert_value(full, "per-queue/600mbit", "background.infotainment.rate", "600mbit");
         assert_value(full, "tree/idle", "background.infotainment.rate", "0");
-        assert_value(full, "tree/idle", "workload.duration", "30s");
+        assert_value(full, "tree/idle", "workload.duration", "5s");
         assert_null(node_get(full->cells[0].config, "control"));
 
         /* < short < command line, the last of which wins */
         assert_int_equal(shortened->n_cells, 7);
         assert_value(shortened, "tree/idle", "workload.warmup", "500ms");
-        assert_value(shortened, "tree/idle", "workload.duration", "5s");
+        assert_value(shortened, "tree/idle", "workload.duration", "7s");
         assert_value(shortened, "tree/idle", "workload.rate", "200/s");
         assert_int_equal(shortened->rounds, 12);
         assert_int_equal(shortened->seed, 7);

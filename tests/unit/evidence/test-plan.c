@@ -47,7 +47,7 @@ static void test_order(void **state)
         _cleanup_manifest_ struct manifest *m = load(EXP_001, NULL);
         _cleanup_plan_ struct plan *plan = make(m, NULL, NULL, 0);
 
-        assert_int_equal(plan->n_trials, 104);
+        assert_int_equal(plan->n_trials, 312);
         for (size_t i = 0; i < 13; i++) {
                 assert_int_equal(plan->trials[i].cell, first[i]);
                 assert_int_equal(plan->trials[(size_t)7 * 13 + i].cell, eighth[i]);
@@ -64,7 +64,7 @@ static void test_rounds(void **state)
         _cleanup_manifest_ struct manifest *m = load(EXP_001, NULL);
         _cleanup_plan_ struct plan *plan = make(m, NULL, NULL, 0);
 
-        for (size_t round = 1; round <= 8; round++) {
+        for (size_t round = 1; round <= 24; round++) {
                 bool seen[13] = {false};
 
                 for (size_t i = 0; i < 13; i++) {
@@ -86,8 +86,8 @@ static void test_expected(void **state)
         _cleanup_plan_ struct plan *plan = make(m, NULL, NULL, 0);
 
         /* the estimate of these kinds is the duration, and 1000 bytes a trial */
-        assert_int_equal(plan->expected_duration_ns, INT64_C(104) * 30 * 1000000000);
-        assert_int_equal(plan->expected_disk_bytes, 104000);
+        assert_int_equal(plan->expected_duration_ns, INT64_C(312) * 5 * 1000000000);
+        assert_int_equal(plan->expected_disk_bytes, 312000);
 }
 
 static void test_campaigns(void **state)
@@ -148,15 +148,15 @@ static void test_extra_rounds(void **state)
         struct plan_trial *none = NULL;
         size_t n = 0;
 
-        assert_int_equal(plan_extra_rounds_max(plan), 2);
+        assert_int_equal(plan_extra_rounds_max(plan), 4);
         assert_int_equal(plan_round(plan, 2, &trials, &n, NULL), 0);
         assert_int_equal(n, 13);
-        assert_int_equal(trials[0].index, 104 + 13 + 1);
+        assert_int_equal(trials[0].index, 312 + 13 + 1);
         assert_int_equal(trials[0].round, 0);
         assert_int_equal(trials[0].extra, 2);
         assert_int_equal(trials[0].campaign, 0);
         assert_non_null(strstr(trials[0].name, "-x2"));
-        assert_int_equal(plan_round(plan, 3, &none, &n, NULL), -EINVAL);
+        assert_int_equal(plan_round(plan, 5, &none, &n, NULL), -EINVAL);
         assert_int_equal(plan_round(plan, 0, &none, &n, NULL), -EINVAL);
 }
 
@@ -184,7 +184,7 @@ static void test_skipped(void **state)
         struct err err = {0};
 
         assert_int_equal(plan->n_skipped, 2);
-        assert_int_equal(plan->n_trials, 8 * 11);
+        assert_int_equal(plan->n_trials, 24 * 11);
         for (size_t i = 0; i < plan->n_trials; i++)
                 assert_true(plan->trials[i].cell != 0 && plan->trials[i].cell != 12);
         assert_int_equal(plan_make(m, &test_kinds, NULL, all, ARRAY_SIZE(all), &none, &err), -ENOTSUP);
