@@ -174,8 +174,7 @@ static void know(struct askers *askers, const struct witness_question *question,
 
         if (!known)
                 return;
-        *known = (struct known){.next = *bucket,
-                                .question = *question,
+        *known = (struct known){.question = *question,
                                 .pid = who->pid,
                                 .executable = copy_of(who->executable),
                                 .target = copy_of(target),
@@ -187,6 +186,7 @@ static void know(struct askers *askers, const struct witness_question *question,
                 known_free(known);
                 return;
         }
+        known->next = *bucket; /* now, since to forget empties it */
         *bucket = known;
         askers->n_known++;
 }
