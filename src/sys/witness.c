@@ -30,6 +30,7 @@ struct witness {
         int cgroup_fd, pid_ns_fd;
         int links[ARRAY_SIZE(hooks) + 1];
         bool is_first; /* this process is in the host's first PID namespace */
+        size_t left;   /* reports that may still be read at once */
         void (*fn)(const struct witness_report *report, pid_t pid, void *userdata);
         void *userdata;
 };
@@ -123,7 +124,7 @@ static int on_report(void *userdata, void *data, size_t len)
         else if (witness->pid_ns_fd >= 0 && report->inner_pid > 0)
                 pid = ioctl(witness->pid_ns_fd, NS_GET_TGID_FROM_PIDNS, report->inner_pid);
         witness->fn(report, MAX(pid, 0), witness->userdata);
-        return 0;
+        return --witness->left > 0 ? 0 : -EAGAIN;
 }
 
 static int load(struct witness *witness, struct err *err)
@@ -220,6 +221,7 @@ void witness_read(struct witness *witness, void (*fn)(const struct witness_repor
 {
         witness->fn = fn;
         witness->userdata = userdata;
+        witness->left = WITNESS_RING_BYTES / sizeof(struct witness_report);
         ring_buffer__consume(witness->ring);
 }
 

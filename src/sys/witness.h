@@ -35,6 +35,9 @@ int witness_fd(const struct witness *witness);
 
 /* witness_read - call @fn for each question that is not known yet, in their order, without waiting
  * @pid: who asks, as a number of this process's PID namespace; 0: it has none there
+ *
+ * All that were reported before the call are read. Of those that come meanwhile only so many that it ends, however fast
+ * they come: witness_fd() stays readable then.
  */
 void witness_read(struct witness *witness, void (*fn)(const struct witness_report *report, pid_t pid, void *userdata),
                   void *userdata);
