@@ -208,6 +208,14 @@ with socket.create_server(("127.0.0.1", 1234)) as own:  # which goes nowhere
                          [(f"tcp {HERE}:9998", 5, os.path.realpath(PYTHON))])
         self.assertEqual(record["network"]["denied"], [])
 
+    def test_more_is_asked_for_than_is_remembered(self):
+        _, record = self.record("""
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for port in range(1, 20001):
+    s.connect(("127.0.0.1", port))
+""")
+        self.assertEqual((record["network"]["denied"], record["network"]["allowed"]), ([], []))
+
     def test_ranges_that_hold_the_sandboxs_own_addresses(self):
         policy = self.write_policy("private.yaml", f"""private-addresses: allow
 allow: [{{address: "fc00::/7", port: any, transport: any}}, {{address: 10.0.0.0/8, port: any, transport: any}},
