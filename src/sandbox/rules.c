@@ -196,7 +196,8 @@ static void add_ways(const struct rules *rules, const char *accept, struct text 
 }
 
 /* A segment that opens no connection comes from one whose opening was looked up, since the command cannot write
- * segments itself; the outer side looks each of them up again. Where bytes are limited, each of them is counted. */
+ * segments itself; the outer side looks each of them up again. Resets come without a connection, too: for who asks from
+ * another's address (IPv6), or for what is left of an earlier run. Where bytes are limited, each segment is counted. */
 static bool trusts_connections(const struct rules *rules)
 {
         return rules->proxy_port == 0 && rules->total.bytes == 0 && rules->total.rate_bps == 0;
@@ -212,8 +213,8 @@ static void add_inner_out(const struct rules *rules, const char *accept, struct 
         text_add(out, "chain out { type filter hook output priority filter; policy drop;\n");
         if (trusts_connections(rules))
                 text_addf(out,
-                          "%sip protocol " TCP " tcp flags & syn == 0 accept\n"
-                          "ip6 nexthdr " TCP " tcp flags & syn == 0 accept\n",
+                          "%sip protocol " TCP " tcp flags & (syn | rst) == 0 accept\n"
+                          "ip6 nexthdr " TCP " tcp flags & (syn | rst) == 0 accept\n",
                           clear[0]);
         if (rules->has_resolver) /* what is bound to the link takes no other way */
                 text_addf(out,
@@ -225,6 +226,8 @@ static void add_inner_out(const struct rules *rules, const char *accept, struct 
                 text_addf(out, "%s accept\n%s accept\n", own_v4, own_v6);
         else
                 text_add(out, "oifname lo accept\n");
+        if (trusts_connections(rules))
+                text_add(out, "tcp flags & rst == rst drop\n");
         text_add(out, "meta l4proto { " ICMP ", " ICMPV6 ", " IGMP " } drop\njump refuse\n}\n");
 }
 

@@ -12,8 +12,8 @@
  * without connections being tracked. The inner side, in the command's own network namespace N, refuses at once and
  * reports. The outer side, on the host's end of a wall's link, holds the same sets and checks again what the inner one
  * let through. What costs each packet of a large transfer is done once: TCP's segments but for those that open a
- * connection are looked up by the outer side alone, and only where they leave, since the kernel takes none that belongs
- * to no connection, and sends none.
+ * connection or reset one are looked up by the outer side alone, and only where they leave, since the kernel takes none
+ * that belongs to no connection, and sends none.
  *
  * A set holds what the policy allows whatever the name ("range"), and, with a time, what an allowed name resolved to:
  * on one port ("pin"), on every port ("pin-any"), on a range of ports ("pin-range"). Their names end in 4 or 6. Text is

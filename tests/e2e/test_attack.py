@@ -418,6 +418,25 @@ ask("{HERE6}", socket.SOCK_DGRAM, None, "::")
         self.assertEqual(done.stdout.split(), ["True", "True", "ECONNREFUSED", "EPERM"] * 2 + ["EPERM", "sent"])
         self.assertNotIn("passed the first check", done.stderr)
 
+    def test_a_reset_is_looked_up_by_the_first_check(self):
+        """Asked from another's address at a port of its own where nobody listens, the kernel answers to that address."""
+        policy = self.write_policy("reset.yaml", f"""private-addresses: allow
+allow: [{{address: "{HERE6}", port: 9100, transport: udp}}]
+""")
+        done = self.python(f"""
+FREEBIND = 78
+with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
+    s.connect(("{HERE6}", 9100))
+    own = s.getsockname()[0]
+with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as s:
+    s.setsockopt(socket.IPPROTO_IPV6, FREEBIND, 1)
+    s.bind(("2001:db8:dead::1", 7777))
+    s.setblocking(False)
+    print(errno.errorcode[s.connect_ex((own, 9))])
+""", policy=policy)
+        self.assertEqual(done.stdout.split(), ["EINPROGRESS"])
+        self.assertNotIn("passed the first check", done.stderr)
+
     def reach_far(self):
         """What comes of each address and name of the host behind this one."""
         policy = self.write_policy("far.yaml", f"""private-addresses: allow
