@@ -19,6 +19,7 @@
 
 #define PLACES           1024 /* one target pushes out another of the same place, of whom then is not known who asks */
 #define LOOKUPS_A_SECOND 200
+#define LOOKUP_NS        (NSEC_PER_SEC / 2) /* in a second, after which there is none before the next one */
 #define PROGRAMS         256
 #define BUCKETS          1024
 #define KNOWN_MAX        4096 /* questions, after which they are counted and forgotten */
@@ -62,6 +63,7 @@ struct askers {
         /* Where nobody looks on. */
         int64_t second_ns;
         unsigned n_lookups; /* in that second */
+        int64_t spent_ns;   /* for them */
 };
 
 void asker_read(pid_t pid, struct asker *ret)
@@ -277,13 +279,15 @@ static bool may_look_up(struct askers *askers)
         if (now_ns - askers->second_ns >= NSEC_PER_SEC) {
                 askers->second_ns = now_ns;
                 askers->n_lookups = 0;
+                askers->spent_ns = 0;
         }
-        return askers->n_lookups++ < LOOKUPS_A_SECOND;
+        return askers->n_lookups++ < LOOKUPS_A_SECOND && askers->spent_ns < LOOKUP_NS;
 }
 
 static const struct asker *look_up(struct askers *askers, const struct target *target, const struct flow_end *from)
 {
         int protocol = target->transport == TRANSPORT_UDP ? IPPROTO_UDP : IPPROTO_TCP;
+        int64_t begin_ns;
         uint32_t inode;
         pid_t pid;
 
@@ -291,7 +295,9 @@ static const struct asker *look_up(struct askers *askers, const struct target *t
             sockdiag_inode(askers->sockdiag_fd, protocol, &from->address, from->port, &target->address, target->port,
                            &inode) < 0)
                 return NULL;
+        begin_ns = clock_now_ns(CLOCK_MONOTONIC);
         pid = holder_find(askers->sandbox->init, inode);
+        askers->spent_ns += clock_now_ns(CLOCK_MONOTONIC) - begin_ns;
         if (pid == 0)
                 return NULL;
         asker_read(pid, &askers->found);

@@ -12,10 +12,11 @@
 #include "base/macro.h"
 
 #define PROCESSES_MAX 1024
+#define LOOKS_MAX     16384 /* at descriptors and threads: who has more of them does not hold the supervisor up */
 #define NAME_BYTES    64
 
 struct processes {
-        size_t n;
+        size_t n, looks;
         pid_t pids[PROCESSES_MAX];
 };
 
@@ -28,15 +29,16 @@ static DIR *open_folder(pid_t pid, const char *name)
         return opendir(path);
 }
 
-static bool has_socket(pid_t pid, const char *name)
+static bool has_socket(struct processes *processes, pid_t pid, const char *name)
 {
         _cleanup_closedir_ DIR *folder = open_folder(pid, "fd");
         const struct dirent *entry;
 
-        while (folder && (entry = readdir(folder))) {
+        while (folder && processes->looks < LOOKS_MAX && (entry = readdir(folder))) {
                 char target[NAME_BYTES];
                 ssize_t len = readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1);
 
+                processes->looks++;
                 target[MAX(len, (ssize_t)0)] = '\0';
                 if (streq(target, name))
                         return true;
@@ -50,13 +52,14 @@ static void add_children(struct processes *processes, pid_t pid)
         _cleanup_closedir_ DIR *folder = open_folder(pid, "task");
         const struct dirent *entry;
 
-        while (folder && (entry = readdir(folder))) {
+        while (folder && processes->looks < LOOKS_MAX && (entry = readdir(folder))) {
                 _cleanup_fclose_ FILE *f = NULL;
                 char path[2 * NAME_BYTES + sizeof(entry->d_name)];
                 int child;
 
                 if (entry->d_name[0] == '.')
                         continue;
+                processes->looks++;
                 snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, entry->d_name);
                 f = fopen(path, "re");
                 while (f && processes->n < PROCESSES_MAX && fscanf(f, "%d", &child) == 1)
@@ -72,7 +75,7 @@ pid_t holder_find(pid_t top, uint32_t inode)
         snprintf(name, sizeof(name), "socket:[%u]", inode);
         add_children(&processes, top);
         for (size_t i = 0; i < processes.n; i++) {
-                if (has_socket(processes.pids[i], name))
+                if (has_socket(&processes, processes.pids[i], name))
                         return processes.pids[i];
                 add_children(&processes, processes.pids[i]);
         }
