@@ -305,7 +305,7 @@ static void add_outer_chain(const struct rules *rules, const char *name, const c
         text_addf(out, "chain %s { type filter hook %s device \"%s\" priority 0; policy drop;\n", name, hook,
                   rules->link);
         if (far_end == 's')
-                text_add(out, "tcp flags & (syn | ack) == syn counter name stopped drop\n");
+                text_add(out, "tcp flags & (syn | ack) == syn counter name strangers drop\n");
         else /* a datagram with another's address would be answered to that one */
                 text_addf(out, "ip saddr != %s counter name stopped drop\nip6 saddr != %s counter name stopped drop\n",
                           rules->own_v4, rules->own_v6);
