@@ -164,11 +164,21 @@ static void ranges_are_open_and_nothing_else(void **state)
 
 static void nothing_comes_in_by_itself(void **state)
 {
+        struct sockaddr_storage where;
+        struct err err = {0};
+        socklen_t len;
         struct wall w;
+        int fd;
 
         wall_up(&w, open_policy, 3);
         assert_false(arrives(&w, 1, &w.pair.v4[0], 1000));
         assert_false(arrives(&w, 1, &w.pair.v6[0], 1000));
+        len = ip_prefix_sockaddr(&w.pair.v4[0], 1000, &where);
+        fd = netns_socket(&w.pair.ns[1], AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0, &err);
+        assert_int_equal(connect(fd, (struct sockaddr *)&where, len), -1);
+        assert_true(counted(&w, 1, "list counter netdev b strangers") >= 3);
+        assert_int_equal(counted(&w, 1, "list counter netdev b stopped"), 0);
+        close(fd);
         wall_down(&w);
         wall_up(&w, open_policy, 0);
         assert_true(arrives(&w, 1, &w.pair.v4[0], 1000));
