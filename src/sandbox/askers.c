@@ -198,14 +198,9 @@ static void know(struct askers *askers, const struct witness_question *question,
 /* Loopback is N's own. What is asked at the port of names is turned to the resolver, which records it. */
 static bool is_for_record(const struct askers *askers, const struct target *target)
 {
-        static const uint8_t zeros[15];
-        const struct ip_prefix *address = &target->address;
-
         if (!askers->counts || (target->port == RULES_DNS_PORT && rules_has_names(askers->sandbox->policy)))
                 return false;
-        if (address->family == AF_INET)
-                return address->bytes[0] != 127 && memcmp(address->bytes, zeros, 4) != 0;
-        return memcmp(address->bytes, zeros, 15) != 0 || address->bytes[15] > 1;
+        return !target_address_is_own(&target->address);
 }
 
 /* A process that is gone by now, and has asked before under the same name, is the program that it was then. */

@@ -102,16 +102,6 @@ static bool read_target(const struct sockaddr_storage *address, struct target *r
         return true;
 }
 
-/* Loopback, and the address of all zeros, which means it too. */
-static bool is_own(const struct ip_prefix *address)
-{
-        static const uint8_t zeros[15];
-
-        if (address->family == AF_INET)
-                return address->bytes[0] == 127 || memcmp(address->bytes, zeros, 4) == 0;
-        return memcmp(address->bytes, zeros, 15) == 0 && address->bytes[15] <= 1;
-}
-
 /* Return: the errno for the caller; 0 lets the call go on. */
 static int judge(struct attempts *a, const struct seccomp_question *q)
 {
@@ -125,7 +115,8 @@ static int judge(struct attempts *a, const struct seccomp_question *q)
                 return 0;
         if (read_address(q, &address) < 0)
                 return EFAULT;
-        if (!read_target(&address, &target) || (is_own(&target.address) && !a->sandbox->enforcer->shares_network))
+        if (!read_target(&address, &target) ||
+            (target_address_is_own(&target.address) && !a->sandbox->enforcer->shares_network))
                 return 0;
         target.transport = transport_of(q);
         if (!seccomp_question_stands(a->fd, q))

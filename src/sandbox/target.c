@@ -21,6 +21,15 @@ void target_address_normalise(struct ip_prefix *address)
         memset(address->bytes + 4, 0, 12);
 }
 
+bool target_address_is_own(const struct ip_prefix *address)
+{
+        static const uint8_t zeros[15];
+
+        if (address->family == AF_INET)
+                return address->bytes[0] == 127 || memcmp(address->bytes, zeros, 4) == 0;
+        return memcmp(address->bytes, zeros, 15) == 0 && address->bytes[15] <= 1;
+}
+
 struct ip_prefix target_address_of(const struct host_name *host)
 {
         struct ip_prefix address = {0};

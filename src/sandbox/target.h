@@ -28,6 +28,10 @@ struct target {
 /* target_address_normalise - the address that is meant: one of IPv4 mapped into IPv6 (::ffff:0:0/96) is that of IPv4 */
 void target_address_normalise(struct ip_prefix *address);
 
+/* target_address_is_own - whether an address that is normalised is loopback's, or the one of all zeros, which means it,
+ * too */
+bool target_address_is_own(const struct ip_prefix *address);
+
 /* target_address_of - the address of a parsed host; family 0 where it is a name */
 struct ip_prefix target_address_of(const struct host_name *host);
 

@@ -103,12 +103,31 @@ static void test_mapped(void **state)
         assert_int_equal(address.family, AF_INET6);
 }
 
+static void test_own(void **state)
+{
+        static const struct {
+                const char *address;
+                bool is_own;
+        } cases[] = {
+                {"127.0.0.1", true},  {"127.255.255.255", true}, {"0.0.0.0", true}, {"::1", true},   {"::", true},
+                {"128.0.0.1", false}, {"0.0.0.1", false},        {"::2", false},    {"1::1", false},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct ip_prefix address;
+
+                assert_int_equal(ip_prefix_parse(cases[i].address, &address), 0);
+                assert_int_equal(target_address_is_own(&address), cases[i].is_own);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_read),
                 cmocka_unit_test(test_refused),
                 cmocka_unit_test(test_mapped),
+                cmocka_unit_test(test_own),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
