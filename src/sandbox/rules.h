@@ -36,7 +36,7 @@ struct rules {
         const struct policy_range *ranges; /* policy_ranges() */
         size_t n_ranges;
         bool has_names;    /* some rule is for a name, so that addresses will be pinned */
-        bool has_resolver; /* names are asked in this namespace: see names_open() and rules_route_names() */
+        bool has_resolver; /* names are asked in this namespace: see names_open() and names_route() */
         struct policy_limits total;
         uint16_t proxy_port; /* 0: packets leave by a link. Else they are for a transparent listener at this port of N,
                               * which decides what is pending, and N's own addresses are RULES_OWN_V4 and _V6 */
