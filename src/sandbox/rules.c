@@ -494,6 +494,7 @@ static void admission_flush(struct admission *a, struct text *out)
                 for (size_t j = 0; j < 2; j++) {
                         struct text *plain = &a->plain[i][j], *timed = &a->timed[i][j];
 
+                        out->failed |= plain->failed || timed->failed;
                         if (plain->len == 0)
                                 continue;
                         text_addf(out,
@@ -502,7 +503,6 @@ static void admission_flush(struct admission *a, struct text *out)
                                   a->table, sets[i].name, version_digits[j], plain->data, a->table, sets[i].name,
                                   version_digits[j], plain->data, a->table, sets[i].name, version_digits[j],
                                   timed->failed ? "" : timed->data);
-                        out->failed |= plain->failed || timed->failed;
                         text_done(plain);
                         text_done(timed);
                         *plain = *timed = (struct text){0};
