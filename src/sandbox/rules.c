@@ -260,9 +260,11 @@ static void add_inner_in(const struct rules *rules, const char *accept, struct t
         text_add(out, "chain in { type filter hook input priority filter; policy drop;\n");
         if (trusts_connections(rules))
                 text_add(out, "tcp flags & (syn | ack) != syn accept\n");
-        text_add(out, "iifname != lo tcp flags & (syn | ack) == syn drop\n");
-        if (rules->has_resolver) /* names are asked by the command alone */
-                text_addf(out, "iifname != lo meta l4proto " UDP " th dport %d drop\n", RULES_DNS_PORT);
+        /* The resolver is there for the command alone. */
+        text_addf(out,
+                  "iifname != lo tcp flags & (syn | ack) == syn drop\n"
+                  "iifname != lo meta l4proto " UDP " th dport %d drop\n",
+                  RULES_DNS_PORT);
         add_accepts(rules, 's', accepts, out);
         text_add(
                 out,

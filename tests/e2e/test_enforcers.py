@@ -495,22 +495,22 @@ s.close()
         def question(name):
             labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
             return bytes.fromhex("123401000001000000000000") + labels + bytes([0, 0, 1, 0, 1])
-        policy = self.write_policy("asked.yaml", f"""private-addresses: allow
-allow: [{{address: {HERE}, port: {RANGE + 7}, transport: udp}}, {{host: "*.allowed.example", port: {OPEN}}}]
+        self.addCleanup(setattr, self, "policy", self.policy)
+        for names in "", f', {{host: "*.allowed.example", port: {OPEN}}}':
+            self.policy = self.write_policy("asked.yaml", f"""private-addresses: allow
+allow: [{{address: {HERE}, port: {RANGE + 7}, transport: udp}}{names}]
 """)
-        plain, self.policy = self.policy, policy
-        self.addCleanup(setattr, self, "policy", plain)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as far:
-            far.bind((HERE, RANGE + 7))
-            far.settimeout(20)
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as far:
+                far.bind((HERE, RANGE + 7))
+                far.settimeout(20)
 
-            def ask():
-                where = far.recvfrom(100)[1]
-                far.sendto(question("far.denied.example"), (where[0], 53))
-                far.sendto(b"asked", where)
-            thread = threading.Thread(target=ask)
-            thread.start()
-            _, record = self.record(f"""
+                def ask(far=far):
+                    where = far.recvfrom(100)[1]
+                    far.sendto(question("far.denied.example"), (where[0], 53))
+                    far.sendto(b"asked", where)
+                thread = threading.Thread(target=ask)
+                thread.start()
+                _, record = self.record(f"""
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.settimeout(20)
 s.sendto(b"x", ("{HERE}", {RANGE + 7}))
@@ -520,8 +520,8 @@ s.settimeout(20)
 s.sendto({question("own.denied.example")!r}, ("127.0.0.1", 53))
 s.recv(512)
 """)
-            thread.join()
-        self.assertEqual([entry["name"] for entry in record["network"]["dns"]], ["own.denied.example"])
+                thread.join()
+            self.assertEqual([entry["name"] for entry in record["network"]["dns"]], ["own.denied.example"])
 
     def test_what_nobody_could_see_is_null(self):
         """Without BPF nobody sees what passes, and who was refused is looked up; the record says so."""
