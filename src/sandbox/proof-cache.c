@@ -185,6 +185,15 @@ static bool is_stale(int folder, const char *name, const char *key, int64_t now_
         return file_read(folder, name, RECORD_MAX, &text, &len, NULL) < 0 || is_outdated(text, key);
 }
 
+/* What is left of a proof whose writer was killed. */
+static bool is_left_over(int folder, const char *name, int64_t now_s)
+{
+        struct stat st;
+
+        return strncmp(name, "." PREFIX, strlen("." PREFIX)) == 0 &&
+               fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && now_s - st.st_mtim.tv_sec > KEPT_S;
+}
+
 static int newest_first(const void *a, const void *b)
 {
         const struct kept *x = a, *y = b;
@@ -207,6 +216,8 @@ static void sweep(int folder, const char *key, const char *own)
         while (dir && (entry = readdir(dir))) {
                 struct kept *next = &kept[n];
 
+                if (is_left_over(folder, entry->d_name, now_s))
+                        unlinkat(folder, entry->d_name, 0);
                 if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 || streq(entry->d_name, own))
                         continue;
                 if (strlen(entry->d_name) >= NAME_SIZE ||

@@ -101,14 +101,15 @@ class Proof(Sandbox):
             program_line, rest = first.read_text().split("\n", 1)
             words = program_line.split(" ")
 
-            def write(name, text, age_s=1000):
-                path = kept / f"proof-{name:016x}"
+            def write(name, text, age_s=1000, around="{}"):
+                path = kept / around.format(f"proof-{name:016x}")
                 path.write_text(text)
                 os.utime(path, (time.time() - age_s,) * 2)
                 return path.name
             gone = [write(1, f"{' '.join(words[:3])} 1 1.000000000\n{rest}"),
                     write(2, first.read_text().replace("\nboot ", "\nboot x")), write(3, "program"),
-                    write(4, first.read_text(), 2 * 86400)]
+                    write(4, first.read_text(), 2 * 86400), write(5, "program", 2 * 86400, ".{}.0.tmp")]
+            written = write(6, "program", 1000, ".{}.0.tmp")
             others = [write(100 + i, f"program {words[1]} {int(words[2]) + 1} {' '.join(words[3:])}\n{rest}", 1000 + i)
                       for i in range(70)]
             (kept / "notes").touch()
@@ -116,8 +117,8 @@ class Proof(Sandbox):
             left = {path.name for path in kept.iterdir()}
             self.assertEqual(left & set(gone), set())
             self.assertEqual([other in left for other in others], [i < 62 for i in range(70)])
-            self.assertLessEqual({first.name, "notes"}, left)
-            self.assertEqual(len(left), 64 + 1)
+            self.assertLessEqual({first.name, "notes", written}, left)
+            self.assertEqual(len(left), 64 + 2)
 
     def test_where_an_ordinary_user_has_no_folder_in_run(self):
         """A folder below /dev/shm, if nobody else has put it there or may write there, is as good: the command has another."""
