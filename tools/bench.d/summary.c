@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Makes an archive of the size of a full exp-001 (13 cells, 8 rounds, 40 s of 1000 packets/s each) with round trips as
- * a queue gives them, then summarises it in a process of its own, and prints how fast and in how much memory. */
+/* Makes a large archive (13 cells, 8 rounds, 40 s of 1000 packets/s each: twice a full exp-001) with round trips as a
+ * queue gives them, then summarises it in a process of its own, and prints how fast and in how much memory. */
 
 #include <fcntl.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Summary of a full exp-001 archive: samples a second, and memory.
+# Summary of a large archive: samples a second, and memory.
 set -eu
 exec "$BENCH_BUILD/tools/bench.d/bench-summary"
