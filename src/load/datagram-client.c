@@ -99,11 +99,13 @@ static int open_socket(struct datagram_client *c)
         return 0;
 }
 
-/* Waits for the answer to question number @i, and passes over those to others. */
-static int await(struct datagram_client *c, uint64_t i, int64_t end_ns, struct datagram_sample *sample)
+/* Waits for the answer to question number @i, and passes over those to others. Checking it is not part of the round
+ * trip. */
+static int await(struct datagram_client *c, uint64_t i, int64_t begin_ns, struct datagram_sample *sample)
 {
         for (;;) {
-                int64_t left_ns = end_ns - clock_now_ns(CLOCK_MONOTONIC);
+                int64_t left_ns = begin_ns + c->config.timeout_ns - clock_now_ns(CLOCK_MONOTONIC);
+                int64_t came_ns;
                 enum datagram_answer answer;
                 ssize_t n;
                 int r = left_ns >= NSEC_PER_USEC ? udp_timeout(c->fd, left_ns) : -EAGAIN;
@@ -115,9 +117,12 @@ static int await(struct datagram_client *c, uint64_t i, int64_t end_ns, struct d
                         return -errno;
                 if (n < 0)
                         continue;
+                came_ns = clock_now_ns(CLOCK_MONOTONIC);
                 answer = datagram_check(&c->config.question, i, span_of(c->answer, (size_t)n));
                 if (answer == DATAGRAM_WRONG)
                         sample->failure = DATAGRAM_FAILURE_WRONG;
+                if (answer == DATAGRAM_RIGHT)
+                        sample->round_trip_ns = came_ns - begin_ns;
                 if (answer != DATAGRAM_STALE)
                         return 0;
         }
@@ -134,9 +139,7 @@ static void exchange(struct datagram_client *c, uint64_t i, struct datagram_samp
         if (r == 0 && send(c->fd, c->asked, (size_t)len, 0) < 0)
                 r = -errno;
         if (r == 0)
-                r = await(c, i, begin_ns + c->config.timeout_ns, sample);
-        if (r == 0 && sample->failure == DATAGRAM_FAILURE_NONE)
-                sample->round_trip_ns = clock_now_ns(CLOCK_MONOTONIC) - begin_ns;
+                r = await(c, i, begin_ns, sample);
         if (r < 0) {
                 sample->failure = r == -EAGAIN ? DATAGRAM_FAILURE_LOST : DATAGRAM_FAILURE_SYSTEM;
                 sample->detail = r == -EAGAIN ? 0 : -r;
