@@ -31,7 +31,8 @@ static const struct key keys[] = {
          .offset = offsetof(struct keys, network),
          .fallback = "host",
          .choices = networks,
-         .help = "Whether the command shares the network, or has a namespace of its own with nothing in it."},
+         .help = "Whether the command shares the network, or (of bwrap only) has a namespace of its own with nothing "
+                 "in it."},
         {},
 };
 
