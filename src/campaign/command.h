@@ -50,9 +50,8 @@ struct command {
         struct child child;
         int in_fd; /* what it reads from standard input, at its start; -1: nothing */
         int out_fd, err_fd;
-        const char *name; /* borrowed, for reasons */
-        const char
-                *name_server; /* borrowed: the address of the only one that it finds in resolv.conf; NULL: the host's */
+        const char *name;        /* borrowed, for reasons */
+        const char *name_server; /* borrowed: the one that it finds in resolv.conf; NULL: the host's */
 };
 
 #define COMMAND_INIT                                                                                                   \

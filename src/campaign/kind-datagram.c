@@ -35,8 +35,8 @@ static const struct key keys[] = {
          .is_required = true,
          .choices = asks,
          .help = "For the same bytes back (echo), or by DNS for the address of " NAME
-                 " (lookup), which a policy has to "
-                 "allow: the origin is the name server that a sandbox's resolver asks."},
+                 " (lookup), which a policy has to allow: the origin is the name server that a sandbox's resolver "
+                 "asks."},
         {.name = "requests",
          .type = KEY_QUANTITY,
          .offset = FIELD(requests),
@@ -88,8 +88,7 @@ static const struct key keys[] = {
 const struct key_table datagram_table = {
         .name = "datagram",
         .help = "A client inside the boundary that sends datagrams and waits for each answer, and an origin outside; "
-                "every "
-                "answer is checked.",
+                "every answer is checked.",
         .size = sizeof(struct datagram_keys),
         .has_kind = true,
         .keys = keys,
@@ -105,8 +104,7 @@ static const struct column columns[] = {
         {"slot", "index", SAMPLE_CLOCK_NONE, "number of the datagram, from 0"},
         {"round_trip_ns", "ns", SAMPLE_CLOCK_MONOTONIC,
          "from before it is sent (of a look-up, before its socket is made) until its answer has come; empty: it was "
-         "lost, "
-         "or the answer was wrong"},
+         "lost, or the answer was wrong"},
 };
 
 struct datagram {
