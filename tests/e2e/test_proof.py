@@ -45,8 +45,9 @@ class Proof(Sandbox):
         self.assertEqual(bundle["command"]["exit_status"], 3)
 
     def test_a_proof_is_kept_where_the_command_cannot_write(self):
-        if os.geteuid() != 0 or self.user is not None:
-            self.skipTest("needs a folder in /run that belongs to the user")
+        if self.user is not None:
+            self.skipTest("for root")
+        program.need_root()
         self.exec("--prove", "cached", "--", "true")
         _, bundle = self.bundle("bundle", "--prove", "cached", "--", "true")
         self.assertTrue(all(proof["cached"] for proof in bundle["enforcement"]["proofs"]))
@@ -57,8 +58,9 @@ class Proof(Sandbox):
         self.assertNotIn("unshare-user", names)
 
     def test_a_proof_is_of_one_program_and_one_policy(self):
-        if os.geteuid() != 0 or self.user is not None:
-            self.skipTest("needs a folder in /run that belongs to the user")
+        if self.user is not None:
+            self.skipTest("for root")
+        program.need_root()
 
         def is_cached(name, *args, **kwargs):
             proofs = self.bundle(name, *args, "--", "true", **kwargs)[1]["enforcement"]["proofs"]
@@ -79,8 +81,9 @@ class Proof(Sandbox):
 
     def test_without_a_folder_for_proofs_every_start_proves(self):
         """Others may write where XDG_RUNTIME_DIR leads: what stands there is no proof."""
-        if os.geteuid() != 0 or self.user is not None:
-            self.skipTest("needs root")
+        if self.user is not None:
+            self.skipTest("for root")
+        program.need_root()
         with tempfile.TemporaryDirectory(dir="/run") as folder:
             (pathlib.Path(folder) / "assay").mkdir()
             (pathlib.Path(folder) / "assay").chmod(0o777)
@@ -91,8 +94,9 @@ class Proof(Sandbox):
 
     def test_proofs_that_are_of_no_use_go(self):
         """Those of a changed program, of another boot and of yesterday, and of the rest the oldest."""
-        if os.geteuid() != 0 or self.user is not None:
-            self.skipTest("needs root")
+        if self.user is not None:
+            self.skipTest("for root")
+        program.need_root()
         with tempfile.TemporaryDirectory(dir="/run") as folder:
             env = {**os.environ, "XDG_RUNTIME_DIR": folder}
             self.exec("--", "true", env=env)
