@@ -87,6 +87,7 @@ class Output(unittest.TestCase):
         self.addCleanup((self.archive / "data" / "extra").unlink)
         self.check(["verify", self.archive], (5,))
         self.check(["probe", "send", LOOPBACK + ":9", "--count", "1", "--linger", "10ms", "--quiet"], (1,))
+        self.check(["udp", "ask", LOOPBACK + ":9", "--count", "1", "--timeout", "10ms", "--quiet"], (1,))
 
     def test_every_locale(self):
         """A decimal comma and other orders of letters change no byte."""
