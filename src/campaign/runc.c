@@ -146,7 +146,8 @@ void runc_down(struct runc *runc)
         *runc = (struct runc)RUNC_INIT;
 }
 
-void runc_sweep(void)
+/* The same for folders whose process is gone, however it went. */
+static void sweep(void)
 {
         _cleanup_closedir_ DIR *dir = opendir(PARENT);
         struct dirent *entry;
@@ -313,7 +314,7 @@ int runc_up(struct runc *runc, struct err *err)
         char folder[] = PARENT "/" PREFIX "XXXXXX";
 
         static_assert(sizeof(folder) <= sizeof(runc->folder), "a folder's path fits");
-        runc_sweep();
+        sweep();
         if (!mkdtemp(folder))
                 return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot make a folder in " PARENT);
         memcpy(runc->folder, folder, sizeof(folder));

@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "load/address.h"
 #include "load/datagram.h"
 #include "sys/sched.h"
