@@ -108,7 +108,7 @@ static int find_policy(struct sandbox_boundary *s, int inputs_dirfd, struct err 
 /* What a name leads to lies beyond the host, which an enforcer may want to forward. */
 static int open_stage(struct stage *stage, const struct policy *policy, struct err *err)
 {
-        int r = stage->netns.fd >= 0 ? 0 : stage_up(stage, err);
+        int r = stage_up(stage, err);
 
         if (r >= 0 && policy && rules_has_names(policy))
                 r = netns_sysctl_write(&stage->netns, "ipv4/ip_forward", "1", err);
