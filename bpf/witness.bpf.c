@@ -196,9 +196,12 @@ static __always_inline void count_flow(struct bpf_sock_ops *ops)
         } else {
                 set_v6(&to, ops->remote_ip6[0], ops->remote_ip6[1], ops->remote_ip6[2], ops->remote_ip6[3]);
         }
-        if (bpf_map_update_elem(&flows, &to, &one, BPF_NOEXIST) == 0)
-                return;
         there = bpf_map_lookup_elem(&flows, &to);
+        if (!there) {
+                if (bpf_map_update_elem(&flows, &to, &one, BPF_NOEXIST) == 0)
+                        return;
+                there = bpf_map_lookup_elem(&flows, &to); /* another processor was first, or the table is full */
+        }
         if (!there) {
                 lose(1);
                 return;

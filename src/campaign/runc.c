@@ -116,6 +116,8 @@ static void remove_root(int folder)
         _cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *entry;
 
+        if (!dir && fd >= 0)
+                close(fd);
         while (dir && (entry = readdir(dir)))
                 if (unlinkat(fd, entry->d_name, AT_REMOVEDIR) < 0 && errno == ENOTDIR)
                         (void)unlinkat(fd, entry->d_name, 0);

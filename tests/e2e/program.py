@@ -124,8 +124,13 @@ def isolate():
     if os.geteuid() != 0 or os.environ.get("ASSAY_E2E_ISOLATED"):
         return
     os.environ["ASSAY_E2E_ISOLATED"] = "1"
-    os.execvp("unshare", ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "sh", "-c",
-                          'mount -t tmpfs none /run/lock && mount -t tmpfs none /dev/shm && ip link set lo up && exec "$@"', "sh", sys.executable, *sys.argv])
+    alone = """
+mkdir -p /run/assay &&
+for folder in /run/lock /run/assay /dev/shm; do mount -t tmpfs -o "mode=$(stat -c %a "$folder")" none "$folder" || exit; done
+ip link set lo up && exec "$@"
+"""
+    os.execvp("unshare", ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "sh", "-c", alone, "sh",
+                          sys.executable, *sys.argv])
 
 
 def main():
