@@ -152,21 +152,22 @@ static int add_options(struct nl_msg *msg, int fd, const char *program)
         return 0;
 }
 
-/* Return: the descriptor of a loaded program of the image, or a negative errno. */
-static int find_program(const struct bpf_image *image, const char *name, struct err *err)
+/* Return: a loaded program of the image, or NULL with the reason. */
+static struct bpf_program *find_program(const struct bpf_image *image, const char *name, struct err *err)
 {
-        const struct bpf_program *found = bpf_object__find_program_by_name(image->object, name);
+        struct bpf_program *found = bpf_object__find_program_by_name(image->object, name);
 
-        if (!found || bpf_program__fd(found) < 0)
-                return err_set(err, ERR_BUG, ENOENT, "the BPF object %s has no loaded program %s", image->name, name);
-        return bpf_program__fd(found);
+        if (found && bpf_program__fd(found) >= 0)
+                return found;
+        err_set(err, ERR_BUG, ENOENT, "the BPF object %s has no loaded program %s", image->name, name);
+        return NULL;
 }
 
 int bpf_image_attach(struct bpf_image *image, const char *program, struct netlink *nl, int index,
                      enum bpf_direction direction, uint16_t order, struct err *err)
 {
         uint32_t where = direction == BPF_ENTERING ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS;
-        int fd = find_program(image, program, err);
+        struct bpf_program *found = find_program(image, program, err);
         struct tcmsg header = {
                 .tcm_family = AF_UNSPEC,
                 .tcm_ifindex = index,
@@ -177,9 +178,10 @@ int bpf_image_attach(struct bpf_image *image, const char *program, struct netlin
         _cleanup_nlmsg_ struct nl_msg *msg = nlmsg_alloc_simple(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL);
         char what[128];
 
-        if (fd < 0)
-                return fd;
-        if (!msg || nlmsg_append(msg, &header, sizeof(header), NLMSG_ALIGNTO) < 0 || add_options(msg, fd, program) < 0)
+        if (!found)
+                return -ENOENT;
+        if (!msg || nlmsg_append(msg, &header, sizeof(header), NLMSG_ALIGNTO) < 0 ||
+            add_options(msg, bpf_program__fd(found), program) < 0)
                 return err_set_nomem(err);
         snprintf(what, sizeof(what), "cannot attach the BPF program %s to link %d", program, index);
         return netlink_request(nl, msg, what, err);
@@ -188,11 +190,12 @@ int bpf_image_attach(struct bpf_image *image, const char *program, struct netlin
 int bpf_image_hold(struct bpf_image *image, const char *program, int index, enum bpf_direction direction,
                    struct err *err)
 {
-        int type = direction == BPF_ENTERING ? TCX_INGRESS : TCX_EGRESS, fd = find_program(image, program, err);
+        struct bpf_program *found = find_program(image, program, err);
+        int type = direction == BPF_ENTERING ? TCX_INGRESS : TCX_EGRESS, fd;
 
-        if (fd < 0)
-                return fd;
-        fd = bpf_link_create(fd, index, (enum bpf_attach_type)type, NULL);
+        if (!found)
+                return -ENOENT;
+        fd = bpf_link_create(bpf_program__fd(found), index, (enum bpf_attach_type)type, NULL);
         if (fd == -EINVAL)
                 return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
                                "this kernel cannot hold a BPF program at a link (tcx, since Linux 6.6)");
@@ -204,12 +207,11 @@ int bpf_image_hold(struct bpf_image *image, const char *program, int index, enum
 
 int bpf_image_hold_group(struct bpf_image *image, const char *program, int cgroup_fd, struct err *err)
 {
-        struct bpf_program *found = bpf_object__find_program_by_name(image->object, program);
+        struct bpf_program *found = find_program(image, program, err);
         int fd;
 
-        if (!found || bpf_program__fd(found) < 0)
-                return err_set(err, ERR_BUG, ENOENT, "the BPF object %s has no loaded program %s", image->name,
-                               program);
+        if (!found)
+                return -ENOENT;
         fd = bpf_link_create(bpf_program__fd(found), cgroup_fd, bpf_program__expected_attach_type(found), NULL);
         if (fd < 0)
                 return err_set_errno(err, ERR_UNSUPPORTED, -fd, "cannot attach the BPF program %s to a control group",
